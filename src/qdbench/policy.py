@@ -1,0 +1,63 @@
+"""The controllers that are evolved: small neural networks, stored as flat vectors.
+
+A solution is one float32 vector: layer after layer, first the weights as an (inputs, outputs)
+matrix row by row, then the biases. Hidden layers are ReLU, the output is tanh.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Parameters = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A multi-layer perceptron's shape: inputs, hidden layers, outputs."""
+
+    sizes: tuple[int, ...]
+
+    @property
+    def n_parameters(self) -> int:
+        """How many numbers a solution has."""
+        return sum((n_in + 1) * n_out for n_in, n_out in pairwise(self.sizes))
+
+    def act(self, parameters: Parameters, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return each policy's actions for its own observation.
+
+        `parameters` is (batch, n_parameters), `observations` (batch, inputs), both contiguous rows.
+        A stack of one-row products gives the same bits in any batch; one product shared by several
+        rows, `einsum` or transposed weights do not, so there is no second way to do this.
+        """
+        x = observations[:, None, :]
+        start, last = 0, len(self.sizes) - 2
+        for layer, (n_in, n_out) in enumerate(pairwise(self.sizes)):
+            stop = start + n_in * n_out
+            weights = parameters[:, start:stop].reshape(-1, n_in, n_out)
+            x = x @ weights
+            x += parameters[:, None, stop : stop + n_out]
+            if layer == last:
+                np.tanh(x, out=x)
+            else:
+                np.maximum(x, np.float32(0), out=x)
+            start = stop + n_out
+        return x[:, 0, :]
+
+    def lecun_uniform(self, n: int, generator: np.random.Generator) -> Parameters:
+        """Return `n` fresh policies: weights uniform in ±sqrt(3 / inputs of the layer), biases 0."""
+        solutions = np.empty((n, self.n_parameters), np.float32)
+        generator.random(dtype=np.float32, out=solutions)  # in place: a batch may fill the memory
+        start = 0
+        for n_in, n_out in pairwise(self.sizes):
+            limit = np.float32((3.0 / n_in) ** 0.5)
+            stop = start + n_in * n_out
+            weights = solutions[:, start:stop]
+            weights *= 2 * limit
+            weights -= limit
+            solutions[:, stop : stop + n_out] = 0
+            start = stop + n_out
+        return solutions

@@ -1,0 +1,159 @@
+"""The robots: an MJCF file each, and the few facts a task needs to know about it.
+
+The MJCF says what a robot is made of. A `Robot` adds what MJCF cannot say: which geoms are feet,
+what the policy observes, how long a control step lasts and into how many physics steps it is cut.
+`Robot.anatomy` compiles it, with the sensors that contacts and observations need.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qdbench.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from qdbench.robots.anatomy import Anatomy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Robot:
+    """A simulated robot: its MJCF and the facts around it."""
+
+    name: str
+    mjcf: str = field(repr=False)
+    """The MJCF itself, not its path: self-contained, without mesh or include files."""
+    feet: tuple[str, ...]
+    """Names of the foot geoms, in the order of the descriptor."""
+    observation: tuple[str, ...]
+    """Names of the blocks of `qdbench.tasks.observation` that make up what the policy sees."""
+    control_step: float
+    """Seconds between two actions."""
+    physics_steps: int
+    """Physics steps per control step; docs/convergence.md justifies the built-in ones."""
+    root: str = "torso"
+    floor: str = "floor"
+    start: str = "start"
+    """Names of the root body, the floor geom and the keyframe an episode starts from."""
+
+    def __post_init__(self) -> None:
+        if not self.control_step > 0:
+            raise InvalidInput(
+                f"robot {self.name!r}: control_step is {self.control_step}; it must be above 0"
+            )
+        if self.physics_steps < 1:
+            raise InvalidInput(f"robot {self.name!r}: physics_steps is {self.physics_steps}; use 1 or more")
+
+    @cached_property
+    def anatomy(self) -> Anatomy:
+        """The compiled robot. MuJoCo is imported here, the first time it is needed."""
+        from qdbench.robots.anatomy import compile_robot
+
+        return compile_robot(self)
+
+
+def read_mjcf(path: str | Path) -> str:
+    """Return the text of an MJCF file."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"cannot read the MJCF file {str(path)!r}: {error}") from None
+
+
+def _built_in(name: str) -> str:
+    return resources.files(__name__).joinpath(f"{name}.xml").read_text(encoding="utf-8")
+
+
+HOPPER = Robot(
+    name="hopper",
+    mjcf=_built_in("hopper"),
+    feet=("foot",),
+    observation=("height", "orientation", "joint_angles", "velocity", "joint_velocities"),
+    control_step=0.02,
+    physics_steps=4,
+)
+
+WALKER = Robot(
+    name="walker",
+    mjcf=_built_in("walker"),
+    feet=("right_foot", "left_foot"),
+    observation=HOPPER.observation,
+    control_step=0.02,
+    physics_steps=4,
+)
+
+HALFCHEETAH = Robot(
+    name="halfcheetah",
+    mjcf=_built_in("halfcheetah"),
+    feet=("front_foot", "back_foot"),
+    observation=(
+        "height",
+        "orientation",
+        "joint_angles",
+        "velocity",
+        "angular_velocity",
+        "joint_velocities",
+        "com_velocity",
+    ),
+    control_step=0.05,
+    physics_steps=4,
+)
+
+ANT = Robot(
+    name="ant",
+    mjcf=_built_in("ant"),
+    feet=("foot_1", "foot_2", "foot_3", "foot_4"),
+    observation=(
+        "height",
+        "orientation",
+        "joint_angles",
+        "velocity",
+        "angular_velocity",
+        "joint_velocities",
+        "contact_wrenches",
+    ),
+    control_step=0.05,
+    physics_steps=4,
+)
+
+HUMANOID = Robot(
+    name="humanoid",
+    mjcf=_built_in("humanoid"),
+    feet=("right_foot", "left_foot"),
+    observation=(
+        "height",
+        "orientation",
+        "joint_angles",
+        "velocity",
+        "angular_velocity",
+        "joint_velocities",
+        "body_inertias",
+        "body_velocities",
+        "actuator_forces",
+        "contact_wrenches",
+    ),
+    control_step=0.015,
+    physics_steps=3,
+)
+
+HEXAPOD = Robot(
+    name="hexapod",
+    mjcf=_built_in("hexapod"),
+    feet=("foot_0", "foot_1", "foot_2", "foot_3", "foot_4", "foot_5"),
+    observation=(
+        "position",
+        "orientation",
+        "joint_angles",
+        "velocity",
+        "angular_velocity",
+        "joint_velocities",
+        "contact_wrenches",
+    ),
+    control_step=0.02,
+    physics_steps=4,
+)
+
+ROBOTS = {robot.name: robot for robot in (HOPPER, WALKER, HALFCHEETAH, ANT, HUMANOID, HEXAPOD)}

@@ -1,0 +1,1 @@
+"""Tasks: what is evaluated, and how it is scored."""

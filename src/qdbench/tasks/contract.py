@@ -1,0 +1,155 @@
+"""What every task offers, whether a robot walks in it or a Python function computes it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qdbench.errors import InvalidInput
+from qdbench.policy import Parameters
+from qdbench.seeds import Seeds
+
+Progress = Callable[[int, int], None]
+"""Called now and then during an evaluation with the number done and the number in all."""
+
+Bounds = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What came out of evaluating a batch of solutions, one row each."""
+
+    fitness: NDArray[np.float64]  #: (n,) NaN where invalid
+    descriptors: NDArray[np.float64]  #: (n, dimensions) raw, never clipped; NaN where invalid
+    steps: NDArray[np.int64]  #: (n,) control steps lived
+    valid: NDArray[np.bool_]  #: (n,) False where the simulation diverged
+    terms: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """The parts of the fitness by name, (n,) each; fitness = forward + survive - torque."""
+
+
+@runtime_checkable
+class Task(Protocol):
+    """What algorithms, runs and metrics rely on."""
+
+    @property
+    def name(self) -> str:
+        """The name the task is known by."""
+
+    @property
+    def version(self) -> int:
+        """Raised when results stop being comparable with earlier ones."""
+
+    @property
+    def n_parameters(self) -> int:
+        """The length of a solution."""
+
+    @property
+    def descriptor_bounds(self) -> Bounds:
+        """The box that the archive's cells divide, (low, high) for every dimension."""
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """How many cells the archive has along every dimension."""
+
+    @property
+    def fitness_bounds(self) -> tuple[float, float]:
+        """The fixed interval of the QD score; no fitness lies outside."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal fingerprints mean comparable results."""
+
+    def random_solutions(self, n: int, generator: np.random.Generator) -> Parameters:
+        """Return `n` fresh solutions, an algorithm's usual start."""
+
+    def evaluate(
+        self,
+        solutions: Parameters,
+        seeds: ArrayLike,
+        *,
+        workers: int | None = None,
+        progress: Progress | None = None,
+    ) -> Evaluation:
+        """Evaluate each solution once, under its own seed."""
+
+
+def fingerprint(facts: Mapping[str, Any]) -> str:
+    """Return a digest of everything that determines a task's results."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def checked_solutions(task: str, solutions: Parameters, n_parameters: int) -> Parameters:
+    """Return the solutions, or say what is wrong with them."""
+    if not isinstance(solutions, np.ndarray) or solutions.dtype != np.float32:
+        found = solutions.dtype if isinstance(solutions, np.ndarray) else type(solutions).__name__
+        raise InvalidInput(f"solutions must be a float32 NumPy array, not {found}; use .astype(np.float32)")
+    if solutions.ndim != 2 or solutions.shape[1] != n_parameters:
+        raise InvalidInput(
+            f"solutions have shape {solutions.shape}; {task} takes (n, {n_parameters}), one row per solution"
+        )
+    for start in range(0, len(solutions), 256):  # in chunks: the mask of a large batch is large too
+        bad = ~np.isfinite(solutions[start : start + 256]).all(axis=1)
+        if bad.any():
+            row = start + int(bad.argmax())
+            raise InvalidInput(f"solution {row} holds NaN or infinity; every parameter must be finite")
+    return solutions
+
+
+def checked_seeds(seeds: ArrayLike, n: int) -> Seeds:
+    """Return the seeds as an array, or say what is wrong with them."""
+    array = np.asarray(seeds)
+    if array.size == 0 and n == 0:
+        return np.zeros(0, np.uint64)
+    if array.dtype.kind not in "iu":
+        raise InvalidInput(f"seeds are {array.dtype}; give integers from 0 to 2**64 - 1")
+    if array.shape != (n,):
+        raise InvalidInput(
+            f"seeds have shape {array.shape} for {n} solutions; give one seed each, shape ({n},)"
+        )
+    if array.dtype.kind == "i" and (array < 0).any():
+        raise InvalidInput(f"seed {array.min()} is negative; give integers from 0 to 2**64 - 1")
+    return array.astype(np.uint64)
+
+
+def checked_workers(workers: int | None) -> int:
+    """Return the number of worker threads: as many as this process has cores, unless given."""
+    if workers is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return checked_count("workers", workers)
+
+
+def checked_count(name: str, value: int) -> int:
+    """Return a whole number of at least 1, or say that it is not one."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InvalidInput(f"{name} is {value!r}; give a whole number of 1 or more")
+    return int(value)
+
+
+def checked_geometry(
+    bounds: Sequence[Sequence[float]], cells: Sequence[int]
+) -> tuple[Bounds, tuple[int, ...]]:
+    """Return an archive's bounds and cells as tuples, or say what is wrong with them."""
+    try:
+        box = tuple((float(low), float(high)) for low, high in bounds)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"descriptor_bounds are {bounds!r}; give (low, high) for every dimension, like ((0, 1), (0, 1))"
+        ) from None
+    for low, high in box:
+        if not (np.isfinite(low) and np.isfinite(high) and low < high):
+            raise InvalidInput(f"descriptor bounds ({low}, {high}) are not finite and ascending")
+    if isinstance(cells, str) or not isinstance(cells, Sequence):
+        raise InvalidInput(f"cells is {cells!r}; give one number for every dimension, like (30, 30)")
+    counts = tuple(checked_count("cells", n) for n in cells)
+    if len(counts) != len(box):
+        raise InvalidInput(
+            f"cells {counts} are for {len(counts)} dimensions, descriptor_bounds for {len(box)}"
+        )
+    return box, counts
