@@ -1,0 +1,5 @@
+"""`python -m qdbench` is the `qdbench` command."""
+
+from qdbench.cli import main
+
+main()

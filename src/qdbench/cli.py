@@ -1,0 +1,376 @@
+"""The command line: arguments in, tables and files out, nothing else.
+
+Heavy imports happen inside the commands, so that `--help` and `tasks` answer at once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import qdbench
+from qdbench.errors import InvalidInput, QdbenchError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from qdbench import RobotTask, Task
+    from qdbench.policy import Parameters
+    from qdbench.seeds import Seeds
+    from qdbench.tasks.contract import Progress
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="qdbench",
+    help="Benchmark Quality-Diversity algorithms that evolve neural robot controllers.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+_out = Console(width=None if sys.stdout.isatty() else 120, highlight=False, markup=False)
+_err = Console(stderr=True, highlight=False, markup=False)
+
+TaskName = Annotated[
+    str, typer.Argument(metavar="TASK", help="A name from `qdbench tasks`, or module:attribute.")
+]
+SolutionsFile = Annotated[
+    Path | None, typer.Option("--solutions", metavar="FILE.npy", help="Solutions, float32, one row each.")
+]
+RandomCount = Annotated[
+    int | None, typer.Option("--random", metavar="N", help="Use N fresh random policies.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Root seed of the random policies and the episodes.")]
+EpisodeLength = Annotated[
+    int | None, typer.Option(metavar="T", help="Control steps at most. [default: 1000]")
+]
+ResetNoise = Annotated[
+    float | None, typer.Option(help="± on joint angles and velocities. [default: the task's]")
+]
+Workers = Annotated[int | None, typer.Option(metavar="W", help="Threads. [default: all cores]")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        print(qdbench.__version__)
+        raise typer.Exit
+
+
+@app.command()
+def tasks(as_json: AsJson = False) -> None:
+    """List the nine tasks: the paper's Table 1."""
+    if as_json:
+        return _print_json([_facts(task) for task in qdbench.TASKS.values()])
+    table = _table(
+        "task", "version", "observations", "actions", "parameters", "descriptor", "cells", "fitness within"
+    )
+    for task in qdbench.TASKS.values():
+        low, high = task.descriptor_bounds[0]
+        numbers = (task.version, task.policy.sizes[0], task.policy.sizes[-1], task.n_parameters)
+        table.add_row(
+            task.name,
+            *(f"{number:,}" for number in numbers),
+            f"{len(task.cells)}-D in [{low:g}, {high:g}]",
+            "x".join(map(str, task.cells)),
+            "[{:,g}, {:,g}]".format(*task.fitness_bounds),
+        )
+    _out.print(table)
+    return _out.print("Next: qdbench evaluate ant_omni --random 256")
+
+
+@app.command()
+def evaluate(
+    task_name: TaskName,
+    solutions_file: SolutionsFile = None,
+    random: RandomCount = None,
+    seed: Seed = 0,
+    episode_length: EpisodeLength = None,
+    reset_noise: ResetNoise = None,
+    workers: Workers = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="Write all numbers to this file.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Evaluate solutions from a file, or fresh random policies, one episode each."""
+    import numpy as np
+
+    task = _task(task_name, episode_length, reset_noise)
+    solutions, seeds = _solutions(task, solutions_file, random, seed)
+    if out is not None:
+        _require_writable(out)
+    start = time.perf_counter()
+    with _progress(f"evaluating {task.name}", "evaluations") as progress:
+        evaluation = task.evaluate(solutions, seeds, workers=workers, progress=progress)
+    seconds = time.perf_counter() - start
+    columns = {
+        "fitness": evaluation.fitness,
+        "descriptors": evaluation.descriptors,
+        "steps": evaluation.steps,
+        "valid": evaluation.valid,
+        "seeds": seeds,
+        **evaluation.terms,
+    }
+    if out is not None:
+        np.savez(out, **columns)  # type: ignore[arg-type]
+    if as_json:
+        facts = {
+            "task": task.name,
+            "version": task.version,
+            "fingerprint": task.fingerprint,
+            "seconds": seconds,
+        }
+        return _print_json({**facts, **{name: values.tolist() for name, values in columns.items()}})
+
+    n_valid = int(evaluation.valid.sum())
+    _out.print(f"{len(solutions):,} evaluations of {task.name} (fingerprint {task.fingerprint})")
+    _out.print(
+        f"{seconds:.2f} s: {len(solutions) / seconds:,.0f} evaluations/s, "
+        f"{evaluation.steps.sum() / seconds:,.0f} control steps/s; {len(solutions) - n_valid} diverged"
+    )
+    if n_valid:
+        _out.print(_summary(columns))
+        best = int(np.nanargmax(evaluation.fitness))
+        source = f"--random {random}" if solutions_file is None else f"--solutions {solutions_file}"
+        length = "" if episode_length is None else f" --episode-length {episode_length}"
+        noise = "" if reset_noise is None else f" --reset-noise {reset_noise}"
+        if hasattr(task, "rollout"):
+            _out.print(
+                f"Next: qdbench rollout {task_name} {source} --seed {seed}{length}{noise} --index {best}"
+            )
+    if out is not None:
+        _out.print(f"Written: {out}")
+    return None
+
+
+@app.command()
+def rollout(
+    task_name: TaskName,
+    solutions_file: SolutionsFile = None,
+    random: RandomCount = None,
+    seed: Seed = 0,
+    index: Annotated[int, typer.Option(min=0, help="Which of the solutions.")] = 0,
+    episode_length: EpisodeLength = None,
+    reset_noise: ResetNoise = None,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="A picture (.png, .svg, .pdf) or all numbers (.npz).")
+    ] = Path("episode.png"),
+) -> None:
+    """Draw one solution's episode, or save it step by step.
+
+    Solutions and seeds are those of `qdbench evaluate` with the same options.
+    """
+    task = _task(task_name, episode_length, reset_noise)
+    solutions, seeds = _solutions(task, solutions_file, random, seed)
+    if index >= len(solutions):
+        raise InvalidInput(f"--index is {index}, but there are {len(solutions)} solutions, numbered from 0")
+    if not isinstance(task, qdbench.RobotTask):
+        raise InvalidInput(f"{task.name} has no robot whose episode could be drawn")
+    _require_writable(out)
+    episode = task.rollout(solutions[index], int(seeds[index]))
+    if out.suffix == ".npz":
+        import numpy as np
+
+        fields: dict[str, Any] = {**vars(episode), **episode.terms}
+        del fields["terms"]
+        np.savez(out, **fields)
+    else:
+        from qdbench.report.episodes import draw_episode
+
+        draw_episode(task, episode, out)
+    descriptor = ", ".join(f"{x:.3f}" for x in episode.descriptor)
+    _out.print(f"{episode.steps} steps, fitness {episode.fitness:.3f}, descriptor ({descriptor})")
+    _out.print(f"Written: {out}")
+
+
+@app.command()
+def bench(
+    task_names: Annotated[
+        list[str] | None, typer.Argument(metavar="[TASK]...", help="Default: all nine.")
+    ] = None,
+    episode_length: Annotated[int, typer.Option(metavar="T", help="Control steps of a whole episode.")] = 250,
+    repeats: Annotated[int, typer.Option(min=1, help="Paired repeats; medians are reported.")] = 7,
+    workers: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure simulation speed against MuJoCo's own.
+
+    128 random policies per worker: as they live, and as whole episodes (termination off). The raw
+    limit replays the recorded controls through Batch.step, nothing else, in turns with the real thing.
+    """
+    from qdbench.simulation.bench import benchmark
+    from qdbench.tasks.contract import checked_workers
+
+    results = []
+    chosen = [_robot_task(name, episode_length) for name in task_names or qdbench.TASKS]
+    for task in chosen:
+        with _progress(f"measuring {task.name}", "repeats") as on_repeat:
+            results.append(
+                benchmark(task, workers=checked_workers(workers), repeats=repeats, on_repeat=on_repeat)
+            )
+    if as_json:
+        return _print_json([asdict(result) for result in results])
+    table = _table(
+        "task", "lived: evals/s", "steps/s", "whole: evals/s", "steps/s", "physics/s", "raw steps/s",
+        "whole/raw", "speed-up", "raw's", "peak MB",
+    )  # fmt: skip
+    for r in results:
+        table.add_row(
+            r.task,
+            *(f"{x:,.0f}" for x in (r.as_lived.evaluations, r.as_lived.control_steps)),
+            *(f"{x:,.0f}" for x in (r.whole.evaluations, r.whole.control_steps, r.whole.physics_steps)),
+            f"{r.raw.control_steps:,.0f}",
+            f"{r.ratio:.2f}",
+            *(f"{x:.2f}" for x in (r.scaling, r.raw_scaling)),
+            f"{r.peak_memory_mb:,.0f}",
+        )
+    _out.print(table)
+    return _out.print(
+        f"{results[0].solutions} random policies, T = {episode_length}, {results[0].workers} workers, "
+        f"median of {repeats}; speed-up: all workers over one. What it means: docs/performance.md"
+    )
+
+
+def main() -> None:
+    """Run the command line; bad input is one line on stderr and exit code 2."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # a user's own task lies in the current folder
+    try:
+        code = app(standalone_mode=False)
+    except (QdbenchError, typer.TyperException) as error:
+        message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        print(f"qdbench: {' '.join(message.split())}", file=sys.stderr)
+        sys.exit(EXIT_BAD_INPUT)
+    except (KeyboardInterrupt, typer.Abort):
+        print("qdbench: interrupted", file=sys.stderr)
+        sys.exit(EXIT_INTERRUPTED)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _facts(task: RobotTask) -> dict[str, Any]:
+    return {
+        "task": task.name,
+        "version": task.version,
+        "robot": task.robot.name,
+        "observations": task.policy.sizes[0],
+        "actions": task.policy.sizes[-1],
+        "parameters": task.n_parameters,
+        "descriptor_dimensions": len(task.cells),
+        "cells": task.cells,
+        "descriptor_bounds": task.descriptor_bounds,
+        "fitness_bounds": task.fitness_bounds,
+        "episode_length": task.episode_length,
+    }
+
+
+def _task(name: str, episode_length: int | None, reset_noise: float | None) -> Task:
+    options = {"episode_length": episode_length, "reset_noise": reset_noise}
+    return qdbench.make(name, **{key: value for key, value in options.items() if value is not None})
+
+
+def _robot_task(name: str, episode_length: int) -> RobotTask:
+    task = _task(name, episode_length, None)
+    if not isinstance(task, qdbench.RobotTask):
+        raise InvalidInput(f"{task.name} has no physics to measure")
+    return task
+
+
+def _solutions(task: Task, file: Path | None, n_random: int | None, seed: int) -> tuple[Parameters, Seeds]:
+    import numpy as np
+
+    from qdbench.tasks.contract import checked_count
+
+    if (file is None) == (n_random is None):
+        raise InvalidInput("give either --solutions FILE.npy or --random N")
+    if file is None:
+        n = checked_count("--random", n_random or 0)
+        solutions = task.random_solutions(n, qdbench.stream(seed, "solutions"))
+    else:
+        try:
+            solutions = np.load(file, allow_pickle=False, mmap_mode="r")
+        except (OSError, ValueError, EOFError) as error:
+            raise InvalidInput(f"cannot read {str(file)!r} as an .npy array: {error}") from None
+    return solutions, qdbench.evaluation_seeds(seed, len(solutions))
+
+
+def _require_writable(path: Path) -> None:
+    """Say so before the work, not after it, when a result could not be written."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise InvalidInput(f"cannot write {str(path)!r}: its folder does not exist, or it is a folder itself")
+
+
+def _summary(columns: dict[str, np.ndarray[Any, Any]]) -> Table:
+    import numpy as np
+
+    table = _table("", "lowest", "median", "highest")
+    valid = columns["valid"]
+    rows = {
+        name: columns[name]
+        for name in ("fitness", "forward", "survive", "torque", "steps")
+        if name in columns
+    }
+    rows.update((f"descriptor {i + 1}", x) for i, x in enumerate(columns["descriptors"].T))
+    for name, values in rows.items():
+        low, middle, high = np.percentile(values[valid], (0, 50, 100))
+        table.add_row(name, f"{low:,.3f}", f"{middle:,.3f}", f"{high:,.3f}")
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
+    return table
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(_without_nan(value), indent=1))
+
+
+def _without_nan(value: Any) -> Any:
+    """JSON has no NaN or infinity: they become null."""
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@contextmanager
+def _progress(title: str, unit: str) -> Iterator[Progress | None]:
+    """Show a bar on a terminal; elsewhere a line now and then, so that logs stay readable."""
+    if not _err.is_terminal:
+        last = time.monotonic()
+
+        def line(done: int, total: int) -> None:
+            nonlocal last
+            if time.monotonic() - last > 10:
+                last = time.monotonic()
+                print(f"{title}: {done:,} of {total:,} {unit}", file=sys.stderr, flush=True)
+
+        yield line
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    bar = Progress(
+        TextColumn(title), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn(),
+        console=_err, transient=True,
+    )  # fmt: skip
+    with bar:
+        row = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(row, completed=done, total=total)

@@ -1,0 +1,99 @@
+"""An episode on one page: how the robot moved, which feet carried it, what it earned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qdbench.errors import InvalidInput
+from qdbench.simulation import Episode
+from qdbench.tasks.robot_task import RobotTask
+
+BLUE, ORANGE, GREEN, GREY = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#777777",
+)  # Okabe and Ito: safe for the colour-blind
+_POSES = 12
+
+
+def draw_episode(task: RobotTask, episode: Episode, path: Path) -> None:
+    """Write a picture of an episode; the file's ending chooses the format."""
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+    except ImportError:
+        raise InvalidInput("drawing needs matplotlib: pip install 'qdbench[plot]'") from None
+    if path.suffix.lstrip(".") not in ("png", "svg", "pdf"):
+        raise InvalidInput(f"cannot draw {str(path)!r}: its name must end in .png, .svg or .pdf")
+    figure, (side, feet, reward) = pyplot.subplots(
+        3, 1, figsize=(8, 6.5), height_ratios=(3, 1.2, 1.6), layout="constrained"
+    )
+    _draw_poses(side, task, episode)
+    _draw_contacts(feet, task, episode)
+    _draw_terms(reward, episode)
+    descriptor = ", ".join(f"{x:.2f}" for x in episode.descriptor)
+    figure.suptitle(
+        f"{task.name}: fitness {episode.fitness:.1f}, descriptor ({descriptor}), {episode.steps} steps"
+    )
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)
+
+
+def _draw_poses(axes: Any, task: RobotTask, episode: Episode) -> None:
+    model = task.robot.anatomy.model
+    parents = model.body_parentid[1:] - 1
+    frames = np.linspace(0, episode.steps, min(_POSES, episode.steps + 1)).astype(int)
+    for shade, frame in enumerate(frames):
+        bodies, orientations = episode.body_positions[frame], episode.body_orientations[frame]
+        look = {"color": BLUE, "alpha": 0.25 + 0.75 * shade / max(len(frames) - 1, 1), "linewidth": 1.5}
+        for body, parent in enumerate(parents):
+            if parent >= 0:
+                axes.plot(*zip(bodies[parent][[0, 2]], bodies[body][[0, 2]], strict=True), **look)
+        for geom in (model.geom(name) for name in task.robot.feet):
+            body = int(geom.bodyid[0]) - 1
+            foot = bodies[body] + _rotated(orientations[body], geom.pos)
+            axes.plot(*zip(bodies[body][[0, 2]], foot[[0, 2]], strict=True), **look)
+    axes.plot(*episode.centre_of_mass[:, [0, 2]].T, color=ORANGE, linewidth=1, label="centre of mass")
+    axes.axhline(0, color=GREY, linewidth=1)
+    axes.set(xlabel="x (m)", ylabel="z (m)", aspect="equal", adjustable="datalim")
+    axes.legend(loc="upper right", frameon=False)
+
+
+def _rotated(quaternion: np.ndarray[Any, Any], vector: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    import mujoco
+
+    result = np.zeros(3)
+    mujoco.mju_rotVecQuat(result, np.asarray(vector, np.float64), quaternion)
+    return result
+
+
+def _draw_contacts(axes: Any, task: RobotTask, episode: Episode) -> None:
+    axes.imshow(
+        episode.contacts.T,
+        aspect="auto",
+        interpolation="nearest",
+        cmap="Greys",
+        vmin=0,
+        vmax=1,
+        extent=(0, episode.time[-1], len(task.robot.feet) - 0.5, -0.5),
+    )
+    axes.set_yticks(range(len(task.robot.feet)), task.robot.feet)
+    axes.set_title("feet on the ground", loc="left", fontsize="medium")
+    axes.set_xlim(0, episode.time[-1])
+
+
+def _draw_terms(axes: Any, episode: Episode) -> None:
+    signs = {"forward": 1, "survive": 1, "torque": -1}
+    for (name, values), colour in zip(episode.terms.items(), (BLUE, GREEN, ORANGE), strict=True):
+        label = name if signs[name] > 0 else f"- {name}"
+        axes.plot(episode.time[1:], np.cumsum(signs[name] * values), color=colour, label=label)
+    axes.plot(episode.time[1:], np.cumsum(sum(signs[k] * v for k, v in episode.terms.items())), color="black",
+              linewidth=1, linestyle="--", label="fitness")  # fmt: skip
+    axes.set(xlabel="time (s)", ylabel="sum so far", xlim=(0, episode.time[-1]))
+    axes.legend(frameon=False, ncols=4, fontsize="small")

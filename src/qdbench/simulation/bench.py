@@ -1,0 +1,157 @@
+"""How fast a task is evaluated, beside the fastest its physics could possibly go.
+
+The raw limit is `Batch.step` on the same model from the same starts with the very controls the
+policies chose, on as many threads, and nothing else: no policies, no rewards, no observations.
+Both are timed in turns, because a machine's speed drifts; ratios are medians over such pairs.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdbench import simulation
+from qdbench.policy import Parameters
+from qdbench.seeds import Seeds, evaluation_seeds, stream
+from qdbench.simulation.native import quiet_and_single_threaded
+from qdbench.simulation.slots import Slots
+from qdbench.tasks.robot_task import RobotTask
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Medians over the repeats, per second."""
+
+    evaluations: float
+    control_steps: float
+    physics_steps: float
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What `qdbench bench` measured for one task."""
+
+    task: str
+    workers: int
+    solutions: int
+    episode_length: int
+    repeats: int
+    as_lived: Rates
+    """Random policies, episodes ending when the robot falls."""
+    whole: Rates
+    """The same with termination switched off: every episode has its full length."""
+    raw: Rates
+    """The limit for `whole`: recorded controls replayed through `Batch.step`."""
+    ratio: float
+    """whole / raw, median of the pairs."""
+    ratio_one_worker: float
+    scaling: float
+    """Speed of `workers` workers over one worker's."""
+    raw_scaling: float
+    peak_memory_mb: float
+    """The most memory this process has used so far."""
+
+
+def benchmark(
+    task: RobotTask,
+    *,
+    workers: int,
+    repeats: int = 7,
+    on_repeat: Callable[[int, int], None] | None = None,
+) -> Benchmark:
+    """Measure one task on `workers` × 128 random policies."""
+    whole = replace(task, healthy=(float("-inf"), float("inf")))
+    few = simulation.DEFAULT_SLOTS
+    n = few * workers
+    solutions = task.random_solutions(n, stream(0, "benchmark"))
+    seeds = evaluation_seeds(0, n)
+    controls = np.zeros((n, task.episode_length, task.robot.anatomy.n_actions), np.float32)
+    simulation.evaluate(whole, solutions, seeds, workers=workers, record_controls=controls)
+
+    lived = np.sum(simulation.evaluate(task, solutions, seeds, workers=workers).steps)
+    seconds: dict[str, list[float]] = {"lived": [], "all": [], "raw all": [], "one": [], "raw one": []}
+    for repeat in range(repeats):
+        seconds["lived"].append(_seconds(task, solutions, seeds, workers))
+        seconds["all"].append(_seconds(whole, solutions, seeds, workers))
+        seconds["raw all"].append(replay(whole, seeds, controls, workers)[0])
+        seconds["one"].append(_seconds(whole, solutions[:few], seeds[:few], 1))
+        seconds["raw one"].append(replay(whole, seeds[:few], controls[:few], 1)[0])
+        if on_repeat is not None:
+            on_repeat(repeat + 1, repeats)
+
+    def pairs(top: str, bottom: str, scale: float = 1.0) -> float:
+        return median(scale * a / b for a, b in zip(seconds[top], seconds[bottom], strict=True))
+
+    def rates(key: str, steps: float) -> Rates:
+        duration = median(seconds[key])
+        return Rates(n / duration, steps / duration, steps * task.robot.physics_steps / duration)
+
+    all_steps = n * task.episode_length
+    return Benchmark(
+        task=task.name,
+        workers=workers,
+        solutions=n,
+        episode_length=task.episode_length,
+        repeats=repeats,
+        as_lived=rates("lived", float(lived)),
+        whole=rates("all", all_steps),
+        raw=rates("raw all", all_steps),
+        ratio=pairs("raw all", "all"),
+        ratio_one_worker=pairs("raw one", "one"),
+        scaling=pairs("one", "all", workers),
+        raw_scaling=pairs("raw one", "raw all", workers),
+        peak_memory_mb=peak_memory_mb(),
+    )
+
+
+def replay(
+    task: RobotTask, seeds: Seeds, controls: NDArray[np.float32], workers: int
+) -> tuple[float, list[Slots]]:
+    """Step the physics through recorded controls; return the seconds and where it ended."""
+    n = len(seeds) // workers
+    nothing = np.zeros((n, task.n_parameters), np.float32)
+    barrier = threading.Barrier(workers + 1)
+    everyone = []
+    for worker in range(workers):
+        slots = Slots(task, n)
+        slots.n_active = n
+        share = [int(seed) for seed in seeds[worker * n : (worker + 1) * n]]
+        slots.load(range(n), range(n), nothing, share)
+        everyone.append(slots)
+
+    def run(worker: int) -> None:
+        slots, physics_steps = everyone[worker], task.robot.physics_steps
+        recorded = controls[worker * n : (worker + 1) * n].swapaxes(0, 1).astype(np.float64)
+        barrier.wait()
+        for action in recorded:
+            slots.actions[:] = action
+            slots.batch.step(nstep=physics_steps)
+
+    with quiet_and_single_threaded(), ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(run, worker) for worker in range(workers)]
+        barrier.wait()
+        start = time.perf_counter()
+        for future in futures:
+            future.result()
+        return time.perf_counter() - start, everyone
+
+
+def peak_memory_mb() -> float:
+    """Return the most memory this process has ever used."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def _seconds(task: RobotTask, solutions: Parameters, seeds: Seeds, workers: int) -> float:
+    start = time.perf_counter()
+    simulation.evaluate(task, solutions, seeds, workers=workers)
+    return time.perf_counter() - start
