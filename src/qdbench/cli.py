@@ -319,12 +319,9 @@ def _summary(columns: dict[str, np.ndarray[Any, Any]]) -> Table:
 
     table = _table("", "lowest", "median", "highest")
     valid = columns["valid"]
-    rows = {
-        name: columns[name]
-        for name in ("fitness", "forward", "survive", "torque", "steps")
-        if name in columns
-    }
-    rows.update((f"descriptor {i + 1}", x) for i, x in enumerate(columns["descriptors"].T))
+    scalars = {"fitness", "forward", "survive", "torque", "steps"}
+    rows = {name: values for name, values in columns.items() if name in scalars}
+    rows |= {f"descriptor {i + 1}": x for i, x in enumerate(columns["descriptors"].T)}
     for name, values in rows.items():
         low, middle, high = np.percentile(values[valid], (0, 50, 100))
         table.add_row(name, f"{low:,.3f}", f"{middle:,.3f}", f"{high:,.3f}")

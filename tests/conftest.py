@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+import qdbench
+
+settings.register_profile("qdbench", deadline=None, derandomize=True, max_examples=15, print_blob=True)
+settings.load_profile("qdbench")
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(params=list(qdbench.TASKS))
+def any_task(request: pytest.FixtureRequest) -> qdbench.RobotTask:
+    """Each of the nine tasks, with episodes short enough for a test."""
+    task = qdbench.make(request.param, episode_length=60)
+    assert isinstance(task, qdbench.RobotTask)
+    return task
+
+
+class Cli:
+    """The real command in a subprocess, in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "qdbench", *arguments],
+            cwd=self.folder,
+            env={**os.environ, "COLUMNS": "200"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=300)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    return Cli(tmp_path)

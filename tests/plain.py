@@ -1,0 +1,165 @@
+"""One episode on one MjData with plain `mj_step`, written from the task's definition alone.
+
+Nothing here uses the package's observation, reward, contact or simulation code: what it shares with
+them is the record of facts (weights, names, times) and the MJCF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from qdbench import RobotTask
+
+Array = NDArray[np.float64]
+Controller = Callable[["Plain"], NDArray[np.floating]]
+
+
+@dataclass
+class Plain:
+    """A robot on one MjData, and what its episode has added up to so far."""
+
+    task: RobotTask
+    seed: int
+    steps: int = 0
+    forward: float = 0.0
+    survive: float = 0.0
+    torque: float = 0.0
+    contacts: Array = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        robot = self.task.robot
+        self.model = mujoco.MjModel.from_xml_string(robot.mjcf)
+        self.model.opt.timestep = robot.control_step / robot.physics_steps
+        self.data = mujoco.MjData(self.model)
+        self.planar = self.model.jnt_type[0] == mujoco.mjtJoint.mjJNT_SLIDE
+        self.nq, self.nv = (3, 3) if self.planar else (7, 6)  # of the root
+        mujoco.mj_resetDataKeyframe(self.model, self.data, self.model.key("start").id)
+        key = np.array([self.seed, 0x7264_6265_6E63_6831], np.uint64)
+        joints = self.model.nq - self.nq
+        noise = 2 * np.random.Generator(np.random.Philox(key=key)).random(2 * joints) - 1
+        self.data.qpos[self.nq :] += self.task.reset_noise * noise[:joints]
+        self.data.qvel[self.nv :] += self.task.reset_noise * noise[joints:]
+        mujoco.mj_forward(self.model, self.data)
+        self.contacts = np.zeros(len(robot.feet))
+
+    @property
+    def q(self) -> Array:
+        return np.array(self.data.qpos[self.nq :])
+
+    @property
+    def qd(self) -> Array:
+        return np.array(self.data.qvel[self.nv :])
+
+    @property
+    def time(self) -> float:
+        return self.steps * self.task.robot.control_step
+
+    @property
+    def height(self) -> float:
+        return float(self.data.qpos[1 if self.planar else 2])
+
+    @property
+    def com(self) -> Array:
+        return np.array(self.data.subtree_com[1])
+
+    def x(self) -> float:
+        return float(self.com[0] if self.task.forward_of == "com" else self.data.qpos[0])
+
+    def foot_is_loaded(self, foot: str) -> bool:
+        pair = {self.model.geom(foot).id, self.model.geom("floor").id}
+        normal, force = 0.0, np.zeros(6)
+        for i in range(self.data.ncon):
+            if {self.data.contact.geom1[i], self.data.contact.geom2[i]} == pair:
+                mujoco.mj_contactForce(self.model, self.data, i, force)
+                normal += force[0]
+        return normal > 0
+
+    def observation(self) -> NDArray[np.float32]:
+        d, parts = self.data, []
+        if self.planar:
+            half = d.qpos[2:3] / 2
+            quaternion = np.array([np.cos(half)[0], 0, np.sin(half)[0], 0])
+            position = np.array([d.qpos[0], 0, d.qpos[1]])
+            velocity, spin = np.array([d.qvel[0], 0, d.qvel[1]]), np.array([0, d.qvel[2], 0])
+        else:
+            quaternion, position = np.array(d.qpos[3:7]), np.array(d.qpos[:3])
+            velocity, spin = np.array(d.qvel[:3]), np.array(d.qvel[3:6])
+        quaternion *= -1 if quaternion[0] < 0 else 1
+        name = self.task.robot.name
+        parts = [position if name == "hexapod" else position[2:], quaternion, self.q, velocity]
+        if name not in ("hopper", "walker"):
+            parts.append(spin)
+        parts.append(self.qd)
+        if name == "halfcheetah":
+            mujoco.mj_subtreeVel(self.model, d)
+            parts.append(np.array(d.subtree_linvel[1]))
+        if name == "humanoid":
+            for xx, yy, zz, xy, xz, yz in d.cinert[1:, :6]:
+                parts.append(np.array([xx, xy, xz, xy, yy, yz, xz, yz, zz]))
+            parts += [np.array(d.cvel[1:]).ravel(), np.array(d.actuator_force)]
+        if name in ("ant", "humanoid", "hexapod"):
+            mujoco.mj_rnePostConstraint(self.model, d)
+            weight = self.model.body_mass.sum() * np.linalg.norm(self.model.opt.gravity)
+            torques = d.cfrc_ext[:, :3] / (weight * self.model.key_qpos[0, 2])
+            forces = d.cfrc_ext[:, 3:] / weight
+            parts.append(np.clip(np.concatenate([torques, forces], axis=1), -1, 1).ravel())
+        return np.concatenate(parts).astype(np.float32)
+
+    def live(self, action: NDArray[np.floating]) -> bool:
+        """Do one control step; return whether the episode goes on."""
+        task, before = self.task, self.x()
+        self.data.ctrl[:] = action
+        for _ in range(task.robot.physics_steps):
+            mujoco.mj_step(self.model, self.data)
+        self.steps += 1
+        self.forward += task.forward * (self.x() - before) / task.robot.control_step
+        self.survive += task.survive
+        self.torque += task.torque * np.sum(np.asarray(action, np.float64) ** 2)
+        self.contacts += [self.foot_is_loaded(foot) for foot in task.robot.feet]
+        low, high = task.healthy
+        return low < self.height < high and self.steps < task.episode_length
+
+    @property
+    def fitness(self) -> float:
+        return self.forward + self.survive - self.torque
+
+    @property
+    def descriptor(self) -> Array:
+        if self.task.descriptor == "feet":
+            return self.contacts / self.steps
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_comPos(self.model, self.data)
+        return self.com[:2]
+
+
+def perceptron(task: RobotTask, solution: NDArray[np.float32]) -> Controller:
+    """The 64-64 network as the docs define it: per layer weights (inputs, outputs), then biases."""
+    layers, rest = [], solution
+    for n_in, n_out in pairwise(task.policy.sizes):
+        weights, biases, rest = np.split(rest, [n_in * n_out, (n_in + 1) * n_out])
+        layers.append((np.ascontiguousarray(weights.reshape(n_in, n_out)), biases))
+
+    def act(robot: Plain) -> NDArray[np.float32]:
+        x = robot.observation()[None]
+        for weights, biases in layers[:-1]:
+            x = np.maximum(x @ weights + biases, 0)
+        weights, biases = layers[-1]
+        return np.asarray(np.tanh(x @ weights + biases)[0])
+
+    return act
+
+
+def live_episode(task: RobotTask, controller: Controller, seed: int) -> Plain:
+    """Return the robot at the end of its episode."""
+    robot = Plain(task, seed)
+    with threadpool_limits(1, user_api="blas"):
+        while robot.live(controller(robot)):
+            pass
+    return robot

@@ -1,0 +1,169 @@
+"""The nine tasks: the paper's Table 1, options, versions and fingerprints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import qdbench
+from qdbench import InvalidInput, QdbenchError, RobotTask, UnknownName, make
+
+# READING.md's corrected Table 1: observations, actions, parameters, cells
+TABLE_1 = {
+    "hopper_uni": (14, 3, 5_315, (900,)),
+    "walker_uni": (20, 6, 5_894, (30, 30)),
+    "halfcheetah_uni": (26, 6, 6_278, (30, 30)),
+    "ant_uni": (87, 8, 10_312, (5,) * 4),
+    "humanoid_uni": (299, 17, 24_465, (30, 30)),
+    "hexapod_uni": (169, 18, 16_210, (5,) * 6),
+    "ant_omni": (87, 8, 10_312, (100, 100)),
+    "humanoid_omni": (299, 17, 24_465, (100, 100)),
+    "hexapod_omni": (169, 18, 16_210, (100, 100)),
+}
+
+
+def test_table_1_to_the_digit() -> None:
+    assert list(qdbench.TASKS) == list(TABLE_1)
+    for name, (observations, actions, parameters, cells) in TABLE_1.items():
+        task = qdbench.TASKS[name]
+        assert task.policy.sizes == (observations, 64, 64, actions), name
+        assert (task.n_parameters, task.cells, task.episode_length) == (parameters, cells, 1000), name
+        assert task.random_solutions(2, qdbench.stream(0, "x")).shape == (2, parameters)
+
+
+def test_every_task_is_a_task(any_task: RobotTask) -> None:
+    assert isinstance(any_task, qdbench.Task)
+
+
+def test_fitness_bounds_hold_and_are_exact_without_a_forward_term(any_task: RobotTask) -> None:
+    low, high = any_task.fitness_bounds
+    evaluation = any_task.evaluate(any_task.random_solutions(32, qdbench.stream(0, "x")), range(32))
+    assert (evaluation.fitness >= low).all()
+    assert (evaluation.fitness <= high).all()
+    if any_task.descriptor == "position":
+        steps, actions = any_task.episode_length, any_task.policy.sizes[-1]
+        worst_step = any_task.survive - any_task.torque * actions
+        assert high == any_task.survive * steps
+        assert low == (worst_step * steps if worst_step < 0 else worst_step)
+
+
+def test_the_exact_bounds_are_reached() -> None:
+    """Full torque everywhere is the ant's worst, none its best."""
+    task = make("ant_omni", episode_length=20)
+    assert isinstance(task, RobotTask)
+    solutions = np.zeros((2, task.n_parameters), np.float32)
+    solutions[0, -8:] = 100  # the last biases: tanh saturates
+    evaluation = replace(task, healthy=(-np.inf, np.inf)).evaluate(solutions, [1, 1])
+    assert tuple(evaluation.fitness) == task.fitness_bounds
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"episode_length": 61},
+        {"reset_noise": 0.0},
+        {"hidden": (32,)},
+        {"cells": True},
+        {"descriptor_bounds": True},
+    ],
+)
+def test_every_option_is_part_of_the_identity(any_task: RobotTask, option: dict[str, object]) -> None:
+    if "cells" in option:
+        option = {"cells": [n + 1 for n in any_task.cells]}
+    if "descriptor_bounds" in option:
+        option = {"descriptor_bounds": [[low, high + 1] for low, high in any_task.descriptor_bounds]}
+    changed = make(any_task.name, **{"episode_length": any_task.episode_length, **option})
+    same = make(any_task.name, episode_length=any_task.episode_length)
+    assert same.fingerprint == any_task.fingerprint
+    assert changed.fingerprint != any_task.fingerprint
+
+
+def test_version_and_mjcf_are_part_of_the_identity(any_task: RobotTask) -> None:
+    other_mjcf = replace(any_task.robot, mjcf=any_task.robot.mjcf.replace("</mujoco>", "<!-- x --></mujoco>"))
+    others = [replace(any_task, version=any_task.version + 1), replace(any_task, robot=other_mjcf)]
+    assert len({any_task.fingerprint, *(task.fingerprint for task in others)}) == 3
+
+
+def test_fingerprints_of_the_nine_differ() -> None:
+    assert len({task.fingerprint for task in qdbench.TASKS.values()}) == 9
+
+
+def test_random_solutions_are_lecun_uniform(any_task: RobotTask) -> None:
+    inputs, first, *_ = any_task.policy.sizes
+    solutions = any_task.random_solutions(8, qdbench.stream(3, "x"))
+    weights = solutions[:, : inputs * first]
+    limit = (3 / inputs) ** 0.5
+    assert 0.99 * limit < np.abs(weights).max() <= limit * (1 + 1e-6)
+    assert abs(weights.std() - inputs**-0.5) < 0.05 * inputs**-0.5  # variance 1 / inputs
+    assert not solutions[:, inputs * first : inputs * first + first].any()  # biases
+    assert np.array_equal(solutions[:3], any_task.random_solutions(3, qdbench.stream(3, "x")))
+
+
+BAD_OPTIONS = [
+    ("ant_omny", {}, "did you mean 'ant_omni'"),
+    ("ant_omni", {"episode_lenght": 3}, "did you mean 'episode_length'"),
+    ("ant_omni", {"version": 3}, "ant_omni takes descriptor_bounds"),
+    ("ant_omni", {"episode_length": 0}, "episode_length is 0"),
+    ("ant_omni", {"episode_length": 2.5}, "episode_length is 2.5"),
+    ("ant_omni", {"reset_noise": -1.0}, "reset_noise is -1.0"),
+    ("ant_omni", {"reset_noise": float("nan")}, "reset_noise is nan"),
+    ("ant_omni", {"cells": (3,)}, "for 1 dimensions"),
+    ("ant_omni", {"cells": 3}, "cells is 3"),
+    ("ant_omni", {"cells": (3, 0)}, "cells is 0"),
+    ("ant_omni", {"cells": (3, 3, 3), "descriptor_bounds": [(0, 1)] * 3}, "2 descriptor dimensions"),
+    ("ant_omni", {"descriptor_bounds": (1, 2)}, "give (low, high)"),
+    ("ant_omni", {"descriptor_bounds": ((1, 1), (0, 2))}, "ascending"),
+    ("ant_omni", {"hidden": 64}, "hidden is 64"),
+    ("ant_omni", {"hidden": (64, 0)}, "hidden is 0"),
+    ("nowhere:task", {}, "cannot load the task 'nowhere:task'"),
+    ("math:pi", {}, "is not a task but float"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "sentence"), BAD_OPTIONS)
+def test_bad_names_and_options_get_a_sentence(name: str, options: dict[str, object], sentence: str) -> None:
+    with pytest.raises(QdbenchError) as caught:
+        make(name, **options)
+    assert sentence in str(caught.value)
+    assert isinstance(caught.value, InvalidInput | UnknownName)
+
+
+def _bad_inputs(n: int) -> list[tuple[object, object, object, str]]:
+    good = np.zeros((2, n), np.float32)
+    broken = good.copy()
+    broken[1, 3] = np.nan
+    infinite = good.copy()
+    infinite[0, 0] = np.inf
+    return [
+        (good[:, 1:], [0, 1], 1, f"takes (n, {n})"),
+        (good[0], [0], 1, "have shape"),
+        (good.astype(np.float64), [0, 1], 1, "float32 NumPy array, not float64"),
+        (good.tolist(), [0, 1], 1, "not list"),
+        (broken, [0, 1], 1, "solution 1 holds NaN"),
+        (infinite, [0, 1], 1, "solution 0 holds NaN or infinity"),
+        (good, [0], 1, "seeds have shape (1,) for 2 solutions"),
+        (good, 0, 1, "seeds have shape ()"),
+        (good, [0.0, 1.0], 1, "seeds are float64"),
+        (good, [0, -1], 1, "seed -1 is negative"),
+        (good, [0, 2**64], 1, "give integers"),
+        (good, [0, 1], 0, "workers is 0"),
+        (good, [0, 1], 1.5, "workers is 1.5"),
+        (good, [0, 1], True, "workers is True"),
+    ]
+
+
+@pytest.mark.parametrize("case", range(len(_bad_inputs(5))))
+def test_bad_input_to_evaluate_gets_a_sentence(case: int) -> None:
+    task = make("hopper_uni")
+    solutions, seeds, workers, sentence = _bad_inputs(task.n_parameters)[case]
+    with pytest.raises(InvalidInput) as caught:
+        task.evaluate(solutions, seeds, workers=workers)  # type: ignore[arg-type]
+    assert sentence in str(caught.value)
+
+
+def test_nothing_to_evaluate_is_fine(any_task: RobotTask) -> None:
+    evaluation = any_task.evaluate(np.zeros((0, any_task.n_parameters), np.float32), [])
+    assert evaluation.fitness.shape == (0,)
+    assert evaluation.descriptors.shape == (0, len(any_task.cells))
