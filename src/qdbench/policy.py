@@ -33,7 +33,10 @@ class Policy:
         A stack of one-row products gives the same bits in any batch; one product shared by several
         rows, `einsum` or transposed weights do not, so there is no second way to do this.
         """
-        x = observations[:, None, :]
+        with np.errstate(over="ignore", invalid="ignore"):  # MuJoCo reports the NaN of absurd weights
+            return self._forward(parameters, observations[:, None, :])[:, 0, :]
+
+    def _forward(self, parameters: Parameters, x: NDArray[np.float32]) -> NDArray[np.float32]:
         start, last = 0, len(self.sizes) - 2
         for layer, (n_in, n_out) in enumerate(pairwise(self.sizes)):
             stop = start + n_in * n_out
@@ -45,7 +48,7 @@ class Policy:
             else:
                 np.maximum(x, np.float32(0), out=x)
             start = stop + n_out
-        return x[:, 0, :]
+        return x
 
     def lecun_uniform(self, n: int, generator: np.random.Generator) -> Parameters:
         """Return `n` fresh policies: weights uniform in ±sqrt(3 / inputs of the layer), biases 0."""

@@ -104,17 +104,22 @@ def checked_solutions(task: str, solutions: Parameters, n_parameters: int) -> Pa
 
 def checked_seeds(seeds: ArrayLike, n: int) -> Seeds:
     """Return the seeds as an array, or say what is wrong with them."""
-    array = np.asarray(seeds)
-    if array.size == 0 and n == 0:
-        return np.zeros(0, np.uint64)
-    if array.dtype.kind not in "iu":
-        raise InvalidInput(f"seeds are {array.dtype}; give integers from 0 to 2**64 - 1")
+    array = seeds if isinstance(seeds, np.ndarray) else np.array(seeds, object)
     if array.shape != (n,):
         raise InvalidInput(
             f"seeds have shape {array.shape} for {n} solutions; give one seed each, shape ({n},)"
         )
-    if array.dtype.kind == "i" and (array < 0).any():
-        raise InvalidInput(f"seed {array.min()} is negative; give integers from 0 to 2**64 - 1")
+    if array.dtype == object:  # Python integers: NumPy alone would make floats of large ones
+        integers = all(isinstance(seed, int | np.integer) and not isinstance(seed, bool) for seed in array)
+    else:
+        integers = array.dtype.kind in "iu"
+    if not integers:
+        kind = type(array[0]).__name__ if array.dtype == object else array.dtype
+        raise InvalidInput(f"seeds are of type {kind}; give integers from 0 to 2**64 - 1")
+    if n and not 0 <= int(array.min()) <= int(array.max()) < 2**64:
+        raise InvalidInput(
+            f"seeds reach from {array.min()} to {array.max()}; give integers from 0 to 2**64 - 1"
+        )
     return array.astype(np.uint64)
 
 

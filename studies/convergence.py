@@ -1,0 +1,135 @@
+"""Is the physics step small enough? Random, scripted and briefly evolved behaviour at h, h/2 and h/4.
+
+    PYTHONPATH=tests python studies/convergence.py --steps 4 ant_uni ant_omni
+
+Walking is chaotic: no two step sizes give the same trajectory, so single episodes are not compared but
+distributions. Policies are evolved at the step under test, because evolution exploits a coarse one.
+The measure is the change of the mean between h and h/4 in units of the spread that the task's
+fitness (or descriptor) has over behaviours, policies and seeds; `seeds` shows the change that other
+seeds alone make.
+A step passes when the 95 % interval of every change lies within ±0.25 spreads.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plain import live_episode
+from qdbench import TASKS, RobotTask, evaluation_seeds, stream
+from walking import scripted_gait
+
+Values = NDArray[np.float64]  #: (policies, seeds, 1 + dimensions): fitness, then descriptor
+TOLERANCE = 0.25
+
+
+def evolve(task: RobotTask, generations: int, batch: int = 256) -> NDArray[np.float32]:
+    """A few generations of MAP-Elites; returns its elites, best first."""
+    rng = stream(0, "study", task.name)
+    low, high = np.array(task.descriptor_bounds).T
+    elites: dict[tuple[int, ...], tuple[float, NDArray[np.float32]]] = {}
+    solutions = task.random_solutions(batch, rng)
+    for generation in range(generations):
+        seeds = evaluation_seeds(generation, batch)
+        evaluation = task.evaluate(solutions, seeds)
+        shares = (evaluation.descriptors - low) / (high - low)
+        for i in np.flatnonzero(evaluation.valid):
+            cell = tuple(np.clip((shares[i] * task.cells).astype(int), 0, np.array(task.cells) - 1))
+            if cell not in elites or evaluation.fitness[i] > elites[cell][0]:
+                elites[cell] = evaluation.fitness[i], solutions[i].copy()
+        pool = np.stack([solution for _, solution in elites.values()])
+        first, second = pool[rng.integers(len(pool), size=(2, batch))]
+        solutions = first + 0.005 * rng.standard_normal(first.shape, np.float32)
+        solutions += 0.05 * rng.standard_normal((batch, 1), np.float32) * (second - first)
+    return np.stack([solution for _, solution in sorted(elites.values(), key=lambda e: -e[0])])
+
+
+def values(task: RobotTask, solutions: NDArray[np.float32], n_seeds: int, first_seed: int) -> Values:
+    seeds = evaluation_seeds(first_seed, n_seeds)
+    result = task.evaluate(np.repeat(solutions, n_seeds, axis=0), np.tile(seeds, len(solutions)))
+    columns = np.concatenate([result.fitness[:, None], result.descriptors], axis=1)
+    return columns.reshape(len(solutions), n_seeds, -1)
+
+
+def scripted(task: RobotTask, n_seeds: int, first_seed: int) -> Values:
+    gait = scripted_gait(task.robot.name)
+    episodes = [live_episode(task, gait, int(seed)) for seed in evaluation_seeds(first_seed, n_seeds)]
+    return np.array([[[episode.fitness, *episode.descriptor]] for episode in episodes])
+
+
+def interval(change: Values) -> NDArray[np.float64]:
+    """Mean over policies and seeds with its 95 % bootstrap interval, (3, 1 + dimensions)."""
+    means = change.mean(axis=1)
+    drawn = stream(0, "bootstrap").integers(len(means), size=(2000, len(means)))
+    low, high = np.percentile(means[drawn].mean(axis=1), (2.5, 97.5), axis=0)
+    return np.stack([means.mean(axis=0), low, high])
+
+
+def study(task: RobotTask, steps: int, n_policies: int, n_seeds: int, generations: int) -> bool:
+    finer = [replace(task, robot=replace(task.robot, physics_steps=steps * k)) for k in (1, 2, 4)]
+    elites = evolve(finer[0], generations)
+    chosen = elites[np.linspace(0, len(elites) - 1, min(n_policies, len(elites))).astype(int)]
+    kinds = {"random": task.random_solutions(n_policies, stream(1, "study")), "evolved": chosen}
+    variants = [*((t, 7) for t in finer), (finer[0], 8)]
+    measured = {
+        kind: [values(t, solutions, n_seeds, seed) for t, seed in variants]
+        for kind, solutions in kinds.items()
+    }
+    measured["scripted"] = [
+        scripted(t, n_seeds, seed) for t, seed in [*((t, 7) for t in finer), (finer[0], 8)]
+    ]
+    moments = [
+        (m[0].mean(axis=(0, 1)), m[0].var(axis=(0, 1))) for m in measured.values()
+    ]  # kinds weigh alike
+    means, variances = (np.stack(column) for column in zip(*moments, strict=True))
+    spread = np.sqrt(variances.mean(axis=0) + means.var(axis=0))
+    passed = True
+    for kind, (at_h, at_half, at_quarter, other_seeds) in measured.items():
+        half = interval((at_h - at_half) / spread)[0]
+        mean, low, high = interval((at_h - at_quarter) / spread)
+        worst = int(np.argmax(np.maximum(-low[1:], high[1:]))) + 1
+        noise = interval((at_h - other_seeds) / spread)[0]
+        fits = bool((low > -TOLERANCE).all() and (high < TOLERANCE).all())
+        passed &= fits
+        levels = " | ".join(f"{level[..., 0].mean():.0f}" for level in (at_h, at_half, at_quarter))
+        changes = (f"{mean[i]:+.2f} ({low[i]:+.2f} … {high[i]:+.2f})" for i in (0, worst))
+        print(
+            f"| {task.name} | {steps} | {kind} | {levels} | {half[0]:+.2f} | {' | '.join(changes)} "
+            f"| {abs(noise).max():.2f} | {'yes' if fits else 'NO'} |",
+            flush=True,
+        )
+    best = measured["evolved"][0][0, :, 0].mean(), measured["evolved"][2][0, :, 0].mean()
+    print(
+        f"| {task.name} | {steps} | the best evolved | {best[0]:.0f} | | {best[1]:.0f} | | | | | |",
+        flush=True,
+    )
+    return passed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("tasks", nargs="*", default=list(TASKS))
+    parser.add_argument(
+        "--steps", type=int, nargs="*", help="physics steps to test (default: the robot's own)"
+    )
+    parser.add_argument("--episode-length", type=int, default=500)
+    parser.add_argument("--policies", type=int, default=48)
+    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--generations", type=int, default=20)
+    arguments = parser.parse_args()
+    print(
+        "| task | physics steps | behaviour | fitness at h | h/2 | h/4 | change h/2 "
+        "| fitness change h/4 (95 %) | worst descriptor change h/4 (95 %) | seeds | passes |"
+    )
+    print("|" + "---|" * 11)
+    for name in arguments.tasks:
+        task = replace(TASKS[name], episode_length=arguments.episode_length)
+        for steps in arguments.steps or [task.robot.physics_steps]:
+            study(task, steps, arguments.policies, arguments.seeds, arguments.generations)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+"""Simulation: the same bits in any arrangement, the same numbers as a plain loop, failures contained."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import qdbench
+from plain import Plain, live_episode, perceptron
+from qdbench import Evaluation, RobotTask, evaluation_seeds, make, stream
+
+N = 12
+
+
+def short(name: str) -> RobotTask:
+    task = make(name, episode_length=40)
+    assert isinstance(task, RobotTask)
+    return task
+
+
+@pytest.fixture(scope="module")
+def reference() -> dict[str, tuple[NDArray[np.float32], NDArray[np.uint64], Evaluation]]:
+    """For every task: solutions, seeds, and their evaluation in one arrangement."""
+    evaluated = {}
+    for name in qdbench.TASKS:
+        task = short(name)
+        solutions, seeds = task.random_solutions(N, stream(5, name)), evaluation_seeds(5, N)
+        solutions[::3] *= 3  # some bold ones that fall early
+        evaluated[name] = solutions, seeds, task.evaluate(solutions, seeds, workers=1, slots=N)
+    return evaluated
+
+
+def assert_same(a: Evaluation, b: Evaluation, rows: list[int]) -> None:
+    for name in ("fitness", "descriptors", "steps", "valid"):
+        assert np.array_equal(getattr(a, name)[rows], getattr(b, name), equal_nan=True), name
+    for name in ("forward", "survive", "torque"):
+        assert np.array_equal(a.terms[name][rows], b.terms[name], equal_nan=True), name
+
+
+@pytest.mark.parametrize("name", list(qdbench.TASKS))
+@given(data=st.data())
+@settings(max_examples=8)
+def test_an_evaluation_depends_on_task_solution_and_seed_alone(
+    name: str,
+    data: st.DataObject,
+    reference: dict[str, tuple[NDArray[np.float32], NDArray[np.uint64], Evaluation]],
+) -> None:
+    solutions, seeds, expected = reference[name]
+    rows = data.draw(st.lists(st.integers(0, N - 1), min_size=1, max_size=2 * N), "rows")
+    workers = data.draw(st.integers(1, 4), "workers")
+    slots = data.draw(st.integers(1, 9), "slots")
+    got = short(name).evaluate(solutions[rows], seeds[rows], workers=workers, slots=slots)
+    assert_same(expected, got, rows)
+
+
+@pytest.mark.parametrize("name", list(qdbench.TASKS))
+def test_the_plain_loop_agrees_exactly(
+    name: str, reference: dict[str, tuple[NDArray[np.float32], NDArray[np.uint64], Evaluation]]
+) -> None:
+    solutions, seeds, got = reference[name]
+    task = short(name)
+    for i in range(N):
+        robot = live_episode(task, perceptron(task, solutions[i]), int(seeds[i]))
+        assert robot.steps == got.steps[i]
+        assert robot.fitness == got.fitness[i]
+        assert np.array_equal(robot.descriptor, got.descriptors[i])
+        assert (robot.forward, robot.survive, robot.torque) == tuple(
+            got.terms[term][i] for term in ("forward", "survive", "torque")
+        )
+
+
+def test_some_episodes_end_early_and_some_do_not(
+    reference: dict[str, tuple[NDArray[np.float32], NDArray[np.uint64], Evaluation]],
+) -> None:
+    """Otherwise the tests above would not see slots change hands."""
+    lived = np.concatenate([evaluation.steps for _, _, evaluation in reference.values()])
+    assert (lived < 40).sum() > 10
+    assert (lived == 40).sum() > 10
+
+
+def test_a_seed_is_all_the_noise_there_is(any_task: RobotTask) -> None:
+    solutions = np.repeat(any_task.random_solutions(1, stream(0, "x")), 3, axis=0)
+    noisy = any_task.evaluate(solutions, [4, 4, 2**64 - 1])
+    assert noisy.fitness[0] == noisy.fitness[1] != noisy.fitness[2]
+    still = replace(any_task, reset_noise=0.0).evaluate(solutions, [4, 5, 6])
+    assert still.fitness[0] == still.fitness[1] == still.fitness[2]
+
+
+def test_reset_noise_is_within_bounds_and_spares_the_root(any_task: RobotTask) -> None:
+    robot = any_task.robot.anatomy
+    start = robot.model.key_qpos[robot.start_keyframe]
+    policy = np.zeros(any_task.n_parameters, np.float32)
+    starts = [any_task.rollout(policy, seed) for seed in range(20)]
+    angles = np.array([episode.qpos[0] - start for episode in starts])
+    speeds = np.array([episode.qvel[0] for episode in starts])
+    assert not angles[:, : robot.root_q].any()
+    assert not speeds[:, : robot.root_v].any()
+    for noise in (angles[:, robot.root_q :], speeds[:, robot.root_v :]):
+        assert 0.8 * any_task.reset_noise < np.abs(noise).max() <= any_task.reset_noise * (1 + 1e-9)
+
+
+def test_a_rollout_is_its_evaluation_step_by_step(any_task: RobotTask) -> None:
+    solutions, seeds = any_task.random_solutions(2, stream(8, "x")), [3, 2**63]
+    evaluation = any_task.evaluate(solutions, seeds)
+    for i in range(2):
+        episode = any_task.rollout(solutions[i], seeds[i])
+        assert (episode.fitness, episode.steps) == (evaluation.fitness[i], evaluation.steps[i])
+        assert np.array_equal(episode.descriptor, evaluation.descriptors[i])
+        for name, values in episode.terms.items():
+            assert np.cumsum(values)[-1] == evaluation.terms[name][i]  # cumsum adds in order
+        if any_task.descriptor == "feet":
+            assert np.array_equal(episode.contacts.mean(axis=0), episode.descriptor)
+        else:
+            assert np.array_equal(episode.centre_of_mass[-1, :2], episode.descriptor)
+        n, model = episode.steps, any_task.robot.anatomy.model
+        assert episode.body_positions.shape == (n + 1, model.nbody - 1, 3)
+        assert episode.actions.shape == (n, model.nu)
+        assert len(episode.body_names) == model.nbody - 1
+        assert np.abs(episode.actions).max() <= 1
+        assert np.array_equal(
+            any_task.policy.act(np.repeat(solutions[i : i + 1], n, axis=0), episode.observations),
+            episode.actions,
+        )
+
+
+def test_observations_are_finite_and_contacts_rarely_saturate(any_task: RobotTask) -> None:
+    """A wrench entry at ±1 tells the policy nothing more than a switch would."""
+    policy = any_task.random_solutions(1, stream(2, "x"))[0] * np.float32(0.5)
+    seen = np.concatenate([any_task.rollout(policy, seed).observations for seed in range(5)])
+    assert np.isfinite(seen).all()
+    if "contact_wrenches" in any_task.robot.observation:
+        wrenches = seen[:, -6 * (any_task.robot.anatomy.n_bodies + 1) :]
+        assert np.abs(wrenches).max() <= 1
+        touched = wrenches[wrenches != 0]
+        assert len(touched) > 0
+        assert (np.abs(touched) == 1).mean() < 0.05
+
+
+WILD = "gear='1e9'"
+
+
+def wild_ant() -> RobotTask:
+    """An ant whose motors are so strong that only a policy without torque survives."""
+    task = make("ant_uni", episode_length=30)
+    assert isinstance(task, RobotTask)
+    mjcf = task.robot.mjcf.replace('gear="150"', WILD)
+    assert WILD in mjcf
+    return replace(task, name="wild_ant", robot=replace(task.robot, mjcf=mjcf))
+
+
+def test_a_diverging_simulation_is_caught_and_harms_no_other(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(str(tmp_path))
+    task = wild_ant()
+    calm = np.zeros((6, task.n_parameters), np.float32)
+    alone = task.evaluate(calm, range(6))
+    assert alone.valid.all()
+    mixed = calm.copy()
+    mixed[[1, 4]] = task.random_solutions(2, stream(0, "x"))
+    result = task.evaluate(mixed, range(6), workers=2, slots=2)
+    assert list(result.valid) == [True, False, True, True, False, True]
+    for values in (result.fitness, *result.terms.values(), *result.descriptors.T):
+        assert np.isnan(values[[1, 4]]).all()
+    others = result.valid
+    assert np.array_equal(result.fitness[others], alone.fitness[others])
+    assert np.array_equal(result.descriptors[others], alone.descriptors[others])
+    assert np.array_equal(result.steps[others], alone.steps[others])
+    episode = task.rollout(mixed[1], 1)
+    assert not episode.valid
+    assert np.isnan(episode.fitness)
+    assert capfd.readouterr() == ("", "")
+    assert not list(tmp_path.iterdir())  # type: ignore[attr-defined]
+
+
+def test_overflowing_policies_are_invalid_not_a_crash(any_task: RobotTask) -> None:
+    solutions = np.full((2, any_task.n_parameters), np.float32(3e38))
+    solutions[:, ::2] *= -1
+    evaluation = any_task.evaluate(solutions, [0, 1])
+    assert np.array_equal(np.isnan(evaluation.fitness), ~evaluation.valid)
+
+
+def test_feet_are_loaded_when_mujoco_says_so() -> None:
+    """The contact sensor against MuJoCo's own list of contacts, over many steps and all feet."""
+    counts: Counter[bool] = Counter()
+    for name in ("walker_uni", "ant_uni", "humanoid_uni", "hexapod_uni"):
+        task = short(name)
+        solution = task.random_solutions(1, stream(1, name))[0]
+        episode = task.rollout(solution, 1)
+        robot = Plain(task, 1)
+        for action, contacts in zip(episode.actions, episode.contacts, strict=True):
+            robot.live(action)
+            expected = [robot.foot_is_loaded(foot) for foot in task.robot.feet]
+            assert list(contacts) == expected
+            counts.update(expected)
+    assert min(counts[True], counts[False]) > 50
+
+
+def test_progress_is_reported_and_reaches_the_end() -> None:
+    seen: list[tuple[int, int]] = []
+    task = make("ant_uni", episode_length=50)
+    task.evaluate(task.random_solutions(400, stream(0, "x")), range(400), progress=lambda *p: seen.append(p))
+    assert seen[-1] == (400, 400)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+class Stop(Exception):
+    pass
+
+
+def test_an_exception_in_the_main_thread_stops_the_workers_within_a_second() -> None:
+    """Ctrl-C arrives in the same place as an error in the progress callback does."""
+
+    def stop(done: int, total: int) -> None:
+        raise Stop
+
+    task = make("humanoid_uni")
+    whole = replace(task, healthy=(-np.inf, np.inf))  # type: ignore[type-var]
+    solutions = whole.random_solutions(256, stream(0, "x"))
+    start = time.monotonic()
+    with pytest.raises(Stop):
+        whole.evaluate(solutions, range(256), progress=stop)
+    assert time.monotonic() - start < 1
+    assert threading.active_count() == 1
+
+
+def test_native_settings_are_put_back() -> None:
+    import mujoco
+    from threadpoolctl import threadpool_info
+
+    def settings_now() -> tuple[object, ...]:
+        log = mujoco.MjLogConfig.get()
+        return log.logto_console, log.logto_file, [pool["num_threads"] for pool in threadpool_info()]
+
+    before = settings_now()
+    task = short("hopper_uni")
+    threads = [
+        threading.Thread(target=task.evaluate, args=(task.random_solutions(n, stream(0, "x")), range(n)))
+        for n in (1, 50, 200)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert settings_now() == before
