@@ -164,7 +164,7 @@ def rollout(
     solutions_file: SolutionsFile = None,
     random: RandomCount = None,
     seed: Seed = 0,
-    index: Annotated[int, typer.Option(min=0, help="Which of the solutions.")] = 0,
+    index: Annotated[int | None, typer.Option(min=0, help="Which solution. [default: the fittest]")] = None,
     episode_length: EpisodeLength = None,
     reset_noise: ResetNoise = None,
     out: Annotated[
@@ -177,11 +177,17 @@ def rollout(
     """
     task = _task(task_name, episode_length, reset_noise)
     solutions, seeds = _solutions(task, solutions_file, random, seed)
-    if index >= len(solutions):
+    if index is not None and index >= len(solutions):
         raise InvalidInput(f"--index is {index}, but there are {len(solutions)} solutions, numbered from 0")
     if not isinstance(task, qdbench.RobotTask):
         raise InvalidInput(f"{task.name} has no robot whose episode could be drawn")
+    if out.suffix not in (".png", ".svg", ".pdf", ".npz"):
+        raise InvalidInput(f"cannot write {str(out)!r}: its name must end in .png, .svg, .pdf or .npz")
     _require_writable(out)
+    if index is None:
+        with _progress(f"evaluating {task.name}", "evaluations") as progress:
+            fitness = task.evaluate(solutions, seeds, progress=progress).fitness
+        index = max(range(len(fitness)), key=lambda i: -math.inf if math.isnan(fitness[i]) else fitness[i])
     episode = task.rollout(solutions[index], int(seeds[index]))
     if out.suffix == ".npz":
         import numpy as np
@@ -194,7 +200,9 @@ def rollout(
 
         draw_episode(task, episode, out)
     descriptor = ", ".join(f"{x:.3f}" for x in episode.descriptor)
-    _out.print(f"{episode.steps} steps, fitness {episode.fitness:.3f}, descriptor ({descriptor})")
+    _out.print(
+        f"{task.name}, solution {index}: {episode.steps} steps, fitness {episode.fitness:.3f}, descriptor ({descriptor})"
+    )
     _out.print(f"Written: {out}")
 
 
@@ -256,9 +264,10 @@ def main() -> None:
         message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
         print(f"qdbench: {' '.join(message.split())}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
-    except (KeyboardInterrupt, typer.Abort):
+    except typer.Abort:
+        code = EXIT_INTERRUPTED
+    if code == EXIT_INTERRUPTED:  # what Typer makes of Ctrl-C
         print("qdbench: interrupted", file=sys.stderr)
-        sys.exit(EXIT_INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -293,7 +302,7 @@ def _robot_task(name: str, episode_length: int) -> RobotTask:
 def _solutions(task: Task, file: Path | None, n_random: int | None, seed: int) -> tuple[Parameters, Seeds]:
     import numpy as np
 
-    from qdbench.tasks.contract import checked_count
+    from qdbench.tasks.contract import checked_count, checked_solutions
 
     if (file is None) == (n_random is None):
         raise InvalidInput("give either --solutions FILE.npy or --random N")
@@ -305,6 +314,7 @@ def _solutions(task: Task, file: Path | None, n_random: int | None, seed: int) -
             solutions = np.load(file, allow_pickle=False, mmap_mode="r")
         except (OSError, ValueError, EOFError) as error:
             raise InvalidInput(f"cannot read {str(file)!r} as an .npy array: {error}") from None
+        checked_solutions(task.name, solutions, task.n_parameters)
     return solutions, qdbench.evaluation_seeds(seed, len(solutions))
 
 

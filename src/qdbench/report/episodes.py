@@ -29,8 +29,6 @@ def draw_episode(task: RobotTask, episode: Episode, path: Path) -> None:
         from matplotlib import pyplot
     except ImportError:
         raise InvalidInput("drawing needs matplotlib: pip install 'qdbench[plot]'") from None
-    if path.suffix.lstrip(".") not in ("png", "svg", "pdf"):
-        raise InvalidInput(f"cannot draw {str(path)!r}: its name must end in .png, .svg or .pdf")
     figure, (side, feet, reward) = pyplot.subplots(
         3, 1, figsize=(8, 6.5), height_ratios=(3, 1.2, 1.6), layout="constrained"
     )

@@ -1,0 +1,78 @@
+"""The map in docs/design.md, enforced: who may import whom, and what is public."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+import qdbench
+
+SOURCE = ROOT / "src/qdbench"
+
+# a room, and the rooms it may import from
+ARROWS = {
+    "errors": set(),
+    "seeds": {"errors"},
+    "policy": {"errors", "seeds"},
+    "robots": {"errors", "seeds"},
+    "tasks": {"errors", "seeds", "policy", "robots"},
+    "simulation": {"errors", "seeds", "policy", "robots", "tasks"},
+    "report": {"errors", "tasks", "simulation"},
+}
+ONLY_IN = {"matplotlib": "report", "rich": "cli", "typer": "cli", "threadpoolctl": "simulation"}
+LAZY = {("tasks", "simulation")}  # Task.evaluate reaches the engine when it is called
+
+
+def _files() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def _room(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def _imports(tree: ast.AST, top_level: bool) -> set[str]:
+    nodes = tree.body if top_level and isinstance(tree, ast.Module) else ast.walk(tree)
+    names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            module = node.module
+            names.update(f"qdbench.{alias.name}" for alias in node.names if module == "qdbench")
+            if module != "qdbench":
+                names.add(module)
+    return names
+
+
+@pytest.mark.parametrize("path", _files(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_arrows_point_one_way(path: Path) -> None:
+    room = _room(path)
+    if room not in ARROWS:
+        return assert_entry_point(room)
+    tree = ast.parse(path.read_text())
+    for scope, top_level in (("anywhere", False), ("at the top", True)):
+        rooms = {name.split(".")[1] for name in _imports(tree, top_level) if name.startswith("qdbench.")}
+        foreign = rooms - ARROWS[room] - {room}
+        lazy = {to for origin, to in LAZY if origin == room} if not top_level else set()
+        assert foreign <= lazy, f"{path.name} imports {foreign} {scope}"
+    for library, owner in ONLY_IN.items():
+        used = any(name.split(".")[0] == library for name in _imports(tree, False))
+        assert not used or room == owner, f"{path.name} imports {library}"
+    return None
+
+
+def assert_entry_point(room: str) -> None:
+    assert room in {"__init__", "__main__", "cli"}, f"{room} is not on the map"
+
+
+def test_the_public_names_are_exactly_the_exported_ones() -> None:
+    assert sorted(qdbench.__all__) == sorted(qdbench._HOME)
+    for name in qdbench.__all__:
+        assert getattr(qdbench, name) is not None
+    assert set(dir(qdbench)) == {*qdbench.__all__, "__version__"}
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        qdbench.nothing  # noqa: B018

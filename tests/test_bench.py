@@ -1,0 +1,32 @@
+"""The benchmark's raw limit is the same physics, and falling early is cheap."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import mujoco
+import numpy as np
+
+import qdbench
+from qdbench import RobotTask, simulation
+from qdbench.simulation.bench import benchmark, replay
+
+
+def test_the_replay_goes_where_the_policies_went() -> None:
+    task = qdbench.make("ant_omni", episode_length=40)
+    assert isinstance(task, RobotTask)
+    whole = replace(task, healthy=(-np.inf, np.inf))
+    solutions, seeds = whole.random_solutions(6, qdbench.stream(0, "x")), qdbench.evaluation_seeds(0, 6)
+    controls = np.zeros((6, 40, 8), np.float32)
+    expected = simulation.evaluate(whole, solutions, seeds, workers=2, record_controls=controls)
+    _, workers = replay(whole, seeds, controls, workers=2)
+    ended = []
+    for slots in workers:
+        slots.batch.forward(stage=mujoco.mjtStage.mjSTAGE_POS.value)
+        ended.append(slots.state.subtree_com[:, 1, :2].copy())
+    assert np.array_equal(np.concatenate(ended), expected.descriptors)
+
+
+def test_a_falling_robot_costs_what_it_lived() -> None:
+    result = benchmark(qdbench.TASKS["hopper_uni"], workers=2, repeats=1)
+    assert result.as_lived.evaluations > 5 * result.whole.evaluations
