@@ -74,13 +74,12 @@ def study(task: RobotTask, steps: int, n_policies: int, n_seeds: int, generation
     chosen = elites[np.linspace(0, len(elites) - 1, min(n_policies, len(elites))).astype(int)]
     kinds = {"random": task.random_solutions(n_policies, stream(1, "study")), "evolved": chosen}
     variants = [*((t, 7) for t in finer), (finer[0], 8)]
+    variants = [*((t, 7) for t in finer), (finer[0], 8)]  # three steps, then other seeds
     measured = {
         kind: [values(t, solutions, n_seeds, seed) for t, seed in variants]
         for kind, solutions in kinds.items()
     }
-    measured["scripted"] = [
-        scripted(t, n_seeds, seed) for t, seed in [*((t, 7) for t in finer), (finer[0], 8)]
-    ]
+    measured["scripted"] = [scripted(t, n_policies, seed) for t, seed in variants]  # one policy, many seeds
     moments = [
         (m[0].mean(axis=(0, 1)), m[0].var(axis=(0, 1))) for m in measured.values()
     ]  # kinds weigh alike
@@ -115,10 +114,10 @@ def main() -> None:
     parser.add_argument(
         "--steps", type=int, nargs="*", help="physics steps to test (default: the robot's own)"
     )
-    parser.add_argument("--episode-length", type=int, default=500)
-    parser.add_argument("--policies", type=int, default=48)
-    parser.add_argument("--seeds", type=int, default=8)
-    parser.add_argument("--generations", type=int, default=20)
+    parser.add_argument("--episode-length", type=int, default=250)
+    parser.add_argument("--policies", type=int, default=32)
+    parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--generations", type=int, default=10)
     arguments = parser.parse_args()
     print(
         "| task | physics steps | behaviour | fitness at h | h/2 | h/4 | change h/2 "

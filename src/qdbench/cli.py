@@ -200,9 +200,8 @@ def rollout(
 
         draw_episode(task, episode, out)
     descriptor = ", ".join(f"{x:.3f}" for x in episode.descriptor)
-    _out.print(
-        f"{task.name}, solution {index}: {episode.steps} steps, fitness {episode.fitness:.3f}, descriptor ({descriptor})"
-    )
+    _out.print(f"{task.name}, solution {index}: {episode.steps} steps, fitness {episode.fitness:.3f}")
+    _out.print(f"descriptor ({descriptor})")
     _out.print(f"Written: {out}")
 
 

@@ -82,7 +82,7 @@ WALKER = Robot(
     feet=("right_foot", "left_foot"),
     observation=HOPPER.observation,
     control_step=0.02,
-    physics_steps=4,
+    physics_steps=6,
 )
 
 HALFCHEETAH = Robot(
@@ -99,7 +99,7 @@ HALFCHEETAH = Robot(
         "com_velocity",
     ),
     control_step=0.05,
-    physics_steps=4,
+    physics_steps=5,
 )
 
 ANT = Robot(
@@ -136,7 +136,7 @@ HUMANOID = Robot(
         "contact_wrenches",
     ),
     control_step=0.015,
-    physics_steps=3,
+    physics_steps=4,
 )
 
 HEXAPOD = Robot(
@@ -153,7 +153,7 @@ HEXAPOD = Robot(
         "contact_wrenches",
     ),
     control_step=0.02,
-    physics_steps=4,
+    physics_steps=2,
 )
 
 ROBOTS = {robot.name: robot for robot in (HOPPER, WALKER, HALFCHEETAH, ANT, HUMANOID, HEXAPOD)}
