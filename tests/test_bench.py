@@ -19,11 +19,12 @@ def test_the_replay_goes_where_the_policies_went() -> None:
     solutions, seeds = whole.random_solutions(6, qdbench.stream(0, "x")), qdbench.evaluation_seeds(0, 6)
     controls = np.zeros((6, 40, 8), np.float32)
     expected = simulation.evaluate(whole, solutions, seeds, workers=2, record_controls=controls)
-    _, workers = replay(whole, seeds, controls, workers=2)
+    _, batches = replay(whole, seeds, controls, workers=2)
     ended = []
-    for slots in workers:
-        slots.batch.forward(stage=mujoco.mjtStage.mjSTAGE_POS.value)
-        ended.append(slots.state.subtree_com[:, 1, :2].copy())
+    for batch in batches:
+        centre_of_mass = batch.bind("subtree_com")
+        batch.forward(stage=mujoco.mjtStage.mjSTAGE_POS.value)
+        ended.append(centre_of_mass[:, 1, :2].copy())
     assert np.array_equal(np.concatenate(ended), expected.descriptors)
 
 

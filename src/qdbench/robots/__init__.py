@@ -116,7 +116,7 @@ ANT = Robot(
         "contact_wrenches",
     ),
     control_step=0.05,
-    physics_steps=3,
+    physics_steps=2,
 )
 
 HUMANOID = Robot(

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
+from mujoco.batch import Batch
 from numpy.typing import NDArray
 
 from qdbench import simulation
@@ -115,34 +116,41 @@ def benchmark(
 
 def replay(
     task: RobotTask, seeds: Seeds, controls: NDArray[np.float32], workers: int
-) -> tuple[float, list[Slots]]:
-    """Step the physics through recorded controls; return the seconds and where it ended."""
+) -> tuple[float, list[Batch]]:
+    """Step bare batches through recorded controls; return the seconds and where they ended."""
     n = len(seeds) // workers
-    nothing = np.zeros((n, task.n_parameters), np.float32)
-    barrier = threading.Barrier(workers + 1)
-    everyone = []
-    for worker in range(workers):
-        slots = Slots(task, n)
-        slots.n_active = n
-        share = [int(seed) for seed in seeds[worker * n : (worker + 1) * n]]
-        slots.load(range(n), range(n), nothing, share)
-        everyone.append(slots)
+    model, physics_steps = task.robot.anatomy.model, task.robot.physics_steps
+    batches = [Batch(model, n, nthread=1) for _ in range(workers)]
+    for worker, batch in enumerate(batches):
+        batch.state[:] = _starts(task, seeds[worker * n : (worker + 1) * n])
+    ready = threading.Barrier(workers + 1)
 
     def run(worker: int) -> None:
-        slots, physics_steps = everyone[worker], task.robot.physics_steps
+        batch = batches[worker]
+        ctrl = batch.bind("ctrl")
         recorded = controls[worker * n : (worker + 1) * n].swapaxes(0, 1).astype(np.float64)
-        barrier.wait()
+        ready.wait()
         for action in recorded:
-            slots.actions[:] = action
-            slots.batch.step(nstep=physics_steps)
+            ctrl[:] = action
+            batch.step(nstep=physics_steps)
 
     with quiet_and_single_threaded(), ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(run, worker) for worker in range(workers)]
-        barrier.wait()
+        ready.wait()
         start = time.perf_counter()
         for future in futures:
             future.result()
-        return time.perf_counter() - start, everyone
+        return time.perf_counter() - start, batches
+
+
+def _starts(task: RobotTask, seeds: Seeds) -> NDArray[np.float64]:
+    """Return the full state each episode starts from."""
+    n = len(seeds)
+    slots = Slots(task, n)
+    nothing = np.zeros((n, task.n_parameters), np.float32)
+    slots.load(range(n), range(n), nothing, [int(seed) for seed in seeds])
+    state: NDArray[np.float64] = slots.batch.state.copy()
+    return state
 
 
 def peak_memory_mb() -> float:

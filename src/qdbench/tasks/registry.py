@@ -151,7 +151,7 @@ _NINE = (
         torque=0.05,
         healthy=(0.05, 1.0),
         top_speed=2.0,
-        descriptor_bounds=((-5.0, 5.0),) * 2,
+        descriptor_bounds=((-10.0, 10.0),) * 2,
         cells=(100, 100),
         reset_noise=0.1,
     ),
