@@ -6,9 +6,9 @@ import ast
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
 import qdbench
+from conftest import ROOT
 
 SOURCE = ROOT / "src/qdbench"
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Cli
 
 import qdbench
+from conftest import Cli
 
 
 def test_tasks_prints_table_1(cli: Cli) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT, Cli
 from numpy.typing import NDArray
 
 import qdbench
+from conftest import ROOT, Cli
 from qdbench import BrokenTask, FunctionTask, InvalidInput, QdbenchError, Robot, RobotTask, UnknownName, make
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]

@@ -44,7 +44,8 @@ def test_the_anatomy_is_what_the_observations_assume(name: str) -> None:
     assert not robot.model.geom_margin.any()
     # MuJoCo silently softens a contact that is stiffer than the step can resolve
     assert (robot.model.geom_solref[:, 0] >= 2 * robot.model.opt.timestep).all()
-    assert (robot.model.jnt_solref[:, 0] >= 2 * robot.model.opt.timestep).all()
+    limited = robot.model.jnt_limited.astype(bool)
+    assert (robot.model.jnt_solref[limited, 0] >= 2 * robot.model.opt.timestep).all()
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -67,15 +68,15 @@ def test_no_robot_tunnels_through_the_floor(name: str) -> None:
     robot = Plain(replace(unending(name), episode_length=10_000), seed=1)
     robot.data.qpos[1 if robot.planar else 2] += 3
     rng = stream(0, "drop", name)
-    deepest = 0.0
+    deepest, landed = 0.0, False
     for _ in range(int(3 / robot.task.robot.control_step)):
         robot.live(rng.uniform(-1, 1, robot.model.nu))
-        deepest = min(deepest, *(float(d) for d in robot.data.contact.dist), 0.0)
+        deepest = min(deepest, *(float(distance) for distance in robot.data.contact.dist), 0.0)
+        landed |= robot.data.ncon > 0
+        assert robot.height > 0
+    assert landed
+    assert deepest > -0.15
     assert robot.data.warning.number.sum() == 0
-    assert robot.data.ncon > 0
-    assert deepest > -0.12
-    root_height = robot.height
-    assert root_height > 0
 
 
 @pytest.mark.parametrize("name", ROBOTS)

@@ -104,7 +104,7 @@ def test_random_solutions_are_lecun_uniform(any_task: RobotTask) -> None:
 BAD_OPTIONS = [
     ("ant_omny", {}, "did you mean 'ant_omni'"),
     ("ant_omni", {"episode_lenght": 3}, "did you mean 'episode_length'"),
-    ("ant_omni", {"version": 3}, "ant_omni takes descriptor_bounds"),
+    ("ant_omni", {"version": 3}, "ant_omni takes episode_length"),
     ("ant_omni", {"episode_length": 0}, "episode_length is 0"),
     ("ant_omni", {"episode_length": 2.5}, "episode_length is 2.5"),
     ("ant_omni", {"reset_noise": -1.0}, "reset_noise is -1.0"),

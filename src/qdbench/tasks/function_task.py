@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -57,9 +56,7 @@ class FunctionTask:
     @cached_property
     def fingerprint(self) -> str:
         """A digest of everything but the function itself."""
-        facts: dict[str, Any] = {**vars(self)}
-        facts.pop("function")
-        return fingerprint(facts)
+        return fingerprint({f.name: getattr(self, f.name) for f in fields(self) if f.name != "function"})
 
     def random_solutions(self, n: int, generator: np.random.Generator) -> Parameters:
         """Return `n` solutions, uniform within `initial_bounds`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from qdbench import robots
@@ -174,11 +174,12 @@ def make(name: str, **options: Any) -> Task:
         raise UnknownName("task", name, TASKS, '"qdbench tasks" lists all nine')
     if not options:
         return task
-    known = [field.name for field in fields(task) if field.name in OPTIONS]  # type: ignore[arg-type]
+    names = {field.name for field in fields(task)} if is_dataclass(task) else set()
+    known = [option for option in OPTIONS if option in names]
     for option in options:
         if option not in known:
-            raise UnknownName("option", option, known, f"{task.name} takes {', '.join(known)}")
-    changed: Task = replace(task, **options)  # type: ignore[type-var]
+            raise UnknownName("option", option, known, f"{task.name} takes {', '.join(known) or 'none'}")
+    changed: Task = replace(task, **options)  # type: ignore[type-var]  # only dataclasses have options
     return changed
 
 

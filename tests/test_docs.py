@@ -1,0 +1,82 @@
+"""Every command and every Python snippet in the docs is run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import qdbench
+from conftest import ROOT, Cli
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+
+
+def prepare(page: Path, folder: Path) -> None:
+    """Give a page's snippets the files that the page itself shows."""
+    if page.name == "own-tasks.md":
+        (folder / "runner.xml").write_text(blocks(page, "xml")[0])
+        (folder / "my_tasks.py").write_text(blocks(page, "python")[0])
+
+
+SNIPPETS = [(page, code) for page in PAGES for code in blocks(page, "python")]
+COMMANDS = [
+    (page, line.removeprefix("$ "))
+    for page in PAGES
+    for block in blocks(page, "console")
+    for line in block.splitlines()
+    if line.startswith("$ ")
+]
+
+
+@pytest.mark.parametrize(("page", "code"), SNIPPETS, ids=lambda x: x.name if isinstance(x, Path) else "")
+def test_snippets_run(page: Path, code: str, tmp_path: Path) -> None:
+    prepare(page, tmp_path)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("page", "command"), COMMANDS, ids=lambda x: x.name if isinstance(x, Path) else x)
+def test_commands_run(page: Path, command: str, cli: Cli, tmp_path: Path) -> None:
+    prepare(page, tmp_path)
+    program, *arguments = shlex.split(command)
+    assert program == "qdbench"
+    done = cli(*arguments)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_table_of_tasks_is_the_code_s() -> None:
+    text = (ROOT / "docs/tasks.md").read_text(encoding="utf-8")
+    for task in qdbench.TASKS.values():
+        low, high = task.fitness_bounds
+        row = next(line for line in text.splitlines() if line.startswith(f"| {task.name} "))
+        assert f"| {task.policy.sizes[0]} | {task.policy.sizes[-1]} | {task.n_parameters:,} |" in row
+        assert f"| [{low:,.10g}, {high:,.10g}] |" in row
+        if task.descriptor == "position":
+            assert f"±{task.descriptor_bounds[0][1]:g} m" in row
+        robot = next(
+            line
+            for line in text.splitlines()
+            if line.startswith(f"| {task.robot.name} | {task.robot.control_step} ")
+        )
+        assert robot.split(" | ")[2] == str(task.robot.physics_steps)
+        assert robot.endswith(f"| {task.reset_noise} |")
+
+
+def test_every_page_is_linked_and_every_link_leads_somewhere() -> None:
+    linked = set()
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+            linked.add((page.parent / target).resolve())
+    assert {page.resolve() for page in PAGES[1:]} <= linked
