@@ -64,7 +64,7 @@ def _lowest_point(robot: Plain) -> float:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_no_robot_tunnels_through_the_floor(name: str) -> None:
-    """Dropped from three metres with random torques: nothing sinks in deeper than a few centimetres."""
+    """Dropped from three metres with random torques, the soft floor gives way but catches every part."""
     robot = Plain(replace(unending(name), episode_length=10_000), seed=1)
     robot.data.qpos[1 if robot.planar else 2] += 3
     rng = stream(0, "drop", name)
@@ -75,7 +75,7 @@ def test_no_robot_tunnels_through_the_floor(name: str) -> None:
         landed |= robot.data.ncon > 0
         assert robot.height > 0
     assert landed
-    assert deepest > -0.15
+    assert deepest > -0.2
     assert robot.data.warning.number.sum() == 0
 
 

@@ -174,7 +174,7 @@ def make(name: str, **options: Any) -> Task:
         raise UnknownName("task", name, TASKS, '"qdbench tasks" lists all nine')
     if not options:
         return task
-    names = {field.name for field in fields(task)} if is_dataclass(task) else set()
+    names: set[str] = {field.name for field in fields(task)} if is_dataclass(task) else set()
     known = [option for option in OPTIONS if option in names]
     for option in options:
         if option not in known:
