@@ -136,7 +136,7 @@ HUMANOID = Robot(
         "contact_wrenches",
     ),
     control_step=0.015,
-    physics_steps=4,
+    physics_steps=5,
 )
 
 HEXAPOD = Robot(
