@@ -98,7 +98,7 @@ GAITS: dict[str, Gait] = {
         amplitude=(-0.55, 0.38, 0.88, 0.43, 1.88, 0.08),
         phase=(-0.01, 3.48, 3.16, 3.7, 4.93, 0.57),
     ),
-    "ant": _trot(frequency=1.01, kp=0.73, kd=0.06, hip=0.5, ankle=(0.78, 0.34), ankle_phase=3.86),
+    "ant": _trot(frequency=1.05, kp=0.63, kd=0.05, hip=0.47, ankle=(0.87, 0.37), ankle_phase=3.71),
     "humanoid": Gait(
         frequency=1.94,
         kp=2.93,

@@ -41,7 +41,7 @@ class Plain:
         self.planar = self.model.jnt_type[0] == mujoco.mjtJoint.mjJNT_SLIDE
         self.nq, self.nv = (3, 3) if self.planar else (7, 6)  # of the root
         mujoco.mj_resetDataKeyframe(self.model, self.data, self.model.key("start").id)
-        key = np.array([self.seed, 0x7264_6265_6E63_6831], np.uint64)
+        key = np.array([self.seed, int.from_bytes(b"qdbench", "big")], np.uint64)
         joints = self.model.nq - self.nq
         noise = 2 * np.random.Generator(np.random.Philox(key=key)).random(2 * joints) - 1
         self.data.qpos[self.nq :] += self.task.reset_noise * noise[:joints]

@@ -53,6 +53,7 @@ def test_evaluate_writes_and_shows_the_next_step(cli: Cli, tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     with np.load(tmp_path / "five.npz", allow_pickle=False) as saved:
         assert saved["fitness"].shape == (5,)
+        assert saved["fingerprint"] == qdbench.make("walker_uni", reset_noise=0).fingerprint
         best = int(saved["fitness"].argmax())
         fitness = saved["fitness"][best]
     fittest = cli("rollout", "walker_uni", "--random", "5", "--reset-noise", "0", "--out", "fittest.svg")
@@ -102,8 +103,15 @@ BAD_COMMANDS = {
     "No such option: --randum": ("evaluate", "ant_omni", "--randum", "1"),
     "Invalid value for '--random'": ("evaluate", "ant_omni", "--random", "many"),
     "Invalid value for '--seed'": ("evaluate", "ant_omni", "--random", "1", "--seed", "-1"),
-    "its folder does not exist": ("evaluate", "ant_omni", "--random", "1", "--out", "no/such.npz"),
+    "its folder is missing": ("evaluate", "ant_omni", "--random", "1", "--out", "no/such.npz"),
     "--index is 4, but there are 2": ("rollout", "ant_omni", "--random", "2", "--index", "4"),
+    "must end in .npz": ("evaluate", "ant_omni", "--random", "1", "--out", "evaluation"),
+    "cannot read 'zip.npy'": ("evaluate", "ant_omni", "--solutions", "zip.npy"),
+    "cannot read 'cut.npy'": ("evaluate", "ant_omni", "--solutions", "cut.npy"),
+    "the number of solutions in 'empty.npy' is 0": ("rollout", "ant_omni", "--solutions", "empty.npy"),
+    "--random is 99999999999999999999": ("evaluate", "ant_omni", "--random", "99999999999999999999"),
+    "not enough memory": ("evaluate", "ant_omni", "--random", "1000000000"),
+    "SyntaxError": ("evaluate", "broken_module:task", "--random", "1"),
     "must end in .png": ("rollout", "hopper_uni", "--random", "1", "--out", "x.docx"),
     "no task 'x'": ("bench", "x"),
     "No such command": ("simulate",),
@@ -117,6 +125,10 @@ def test_bad_input_is_one_line_and_exit_code_2(sentence: str, cli: Cli, tmp_path
     np.save(tmp_path / "scalar.npy", np.float32(1))
     np.save(tmp_path / "pickle.npy", np.array([{}], object), allow_pickle=True)
     (tmp_path / "text.npy").write_text("not an array")
+    (tmp_path / "zip.npy").write_bytes(b"PK\3\4 and nothing more")
+    np.save(tmp_path / "empty.npy", np.zeros((0, 10_312), np.float32))
+    (tmp_path / "cut.npy").write_bytes((tmp_path / "empty.npy").read_bytes()[:60])
+    (tmp_path / "broken_module.py").write_text("def task(:")
     done = cli(*BAD_COMMANDS[sentence])
     assert sentence in done.stderr
     assert done.returncode == 2
@@ -125,9 +137,9 @@ def test_bad_input_is_one_line_and_exit_code_2(sentence: str, cli: Cli, tmp_path
 
 
 def test_ctrl_c_stops_within_a_second(cli: Cli) -> None:
-    process = cli.start("evaluate", "halfcheetah_uni", "--random", "5000")
+    process = cli.start("evaluate", "halfcheetah_uni", "--random", "5000", "--workers", "2")
     deadline = time.monotonic() + 60
-    while _threads(process.pid) < 3 and time.monotonic() < deadline:  # the workers have begun
+    while _threads(process.pid) < 3 and time.monotonic() < deadline:  # the main one and two workers
         time.sleep(0.05)
     pressed = time.monotonic()
     process.send_signal(signal.SIGINT)
@@ -152,7 +164,18 @@ def test_help_is_there(arguments: tuple[str, ...], cli: Cli) -> None:
 
 def test_version_and_bare_command(cli: Cli) -> None:
     assert cli("--version").stdout.strip() == qdbench.__version__
-    assert "Usage" in cli().stdout
+    bare = cli()
+    assert "Usage" in bare.stdout
+    assert bare.stderr == ""
+
+
+def test_tasks_answers_at_once(cli: Cli) -> None:
+    def seconds() -> float:
+        start = time.monotonic()
+        cli("tasks")
+        return time.monotonic() - start
+
+    assert min(seconds() for _ in range(3)) < 1
 
 
 def test_heavy_libraries_wait_until_they_are_needed() -> None:

@@ -71,7 +71,8 @@ def test_values_that_are_not_finite_make_a_row_invalid() -> None:
         ({"function": lambda x: (x, x)}, "returned shapes (3, 5) and (3, 5)"),
         ({"function": lambda x: 3}, "must return (fitness, descriptors)"),
         ({"function": lambda x: ("a", "b")}, "must return (fitness, descriptors)"),
-        ({"fitness_bounds": (1.0, 0.0)}, "fitness_bounds (1.0, 0.0)"),
+        ({"fitness_bounds": (1.0, 0.0)}, "fitness_bounds: (1.0, 0.0) must be"),
+        ({"fitness_bounds": 5}, "fitness_bounds: 5 is not an interval"),
         ({"n_parameters": 0}, "n_parameters is 0"),
         ({"cells": (10,)}, "for 1 dimensions"),
     ],
@@ -173,7 +174,12 @@ def test_a_robot_of_ones_own_walks_like_the_six() -> None:
         ({"mjcf": OWN_ROBOT.replace("<freejoint/>", "<joint type='ball'/>")}, "tripod"),
         ({"mjcf": OWN_ROBOT.replace('<joint name="c"/>', '<joint name="c" type="ball"/>')}, "tripod"),
         ({"physics_steps": 0}, "physics_steps is 0"),
+        ({"physics_steps": 2.5}, "physics_steps is 2.5"),
         ({"control_step": 0.0}, "control_step is 0.0"),
+        ({"control_step": "1"}, "control_step is '1'"),
+        ({"feet": ("toe a", "toe b", "toe b")}, "a foot is named twice"),
+        ({"root": "a"}, "does not belong to its root, 'a'"),
+        ({"mjcf": OWN_ROBOT.replace('ctrlrange="-1 1"', "")}, 'ctrlrange="-1 1"'),
     ],
 )
 def test_a_broken_robot_gets_a_sentence(changes: dict[str, object], sentence: str) -> None:

@@ -21,9 +21,7 @@ N = 12
 
 
 def short(name: str) -> RobotTask:
-    task = make(name, episode_length=40)
-    assert isinstance(task, RobotTask)
-    return task
+    return replace(qdbench.TASKS[name], episode_length=40)
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +148,6 @@ WILD = "gear='1e9'"
 def wild_ant() -> RobotTask:
     """An ant whose motors are so strong that only a policy without torque survives."""
     task = make("ant_uni", episode_length=30)
-    assert isinstance(task, RobotTask)
     mjcf = task.robot.mjcf.replace('gear="150"', WILD)
     assert WILD in mjcf
     return replace(task, name="wild_ant", robot=replace(task.robot, mjcf=mjcf))
@@ -167,6 +164,8 @@ def test_a_diverging_simulation_is_caught_and_harms_no_other(
     mixed = calm.copy()
     mixed[[1, 4]] = task.random_solutions(2, stream(0, "x"))
     result = task.evaluate(mixed, range(6), workers=2, slots=2)
+    released = task.evaluate(mixed, range(6), workers=1, slots=6)  # freed slots, no solution to take them
+    assert np.array_equal(released.fitness, result.fitness, equal_nan=True)
     assert list(result.valid) == [True, False, True, True, False, True]
     for values in (result.fitness, *result.terms.values(), *result.descriptors.T):
         assert np.isnan(values[[1, 4]]).all()
@@ -176,16 +175,21 @@ def test_a_diverging_simulation_is_caught_and_harms_no_other(
     assert np.array_equal(result.steps[others], alone.steps[others])
     episode = task.rollout(mixed[1], 1)
     assert not episode.valid
-    assert np.isnan(episode.fitness)
+    assert np.isnan([episode.fitness, *episode.descriptor]).all()
+    assert all(np.isnan(np.sum(values)) for values in episode.terms.values())
     assert capfd.readouterr() == ("", "")
     assert not list(tmp_path.iterdir())  # type: ignore[attr-defined]
 
 
-def test_overflowing_policies_are_invalid_not_a_crash(any_task: RobotTask) -> None:
-    solutions = np.full((2, any_task.n_parameters), np.float32(3e38))
-    solutions[:, ::2] *= -1
-    evaluation = any_task.evaluate(solutions, [0, 1])
-    assert np.array_equal(np.isnan(evaluation.fitness), ~evaluation.valid)
+def test_policies_that_overflow_to_nan_are_invalid(any_task: RobotTask) -> None:
+    """Infinite activations of both signs meet in the last layer: the actions are NaN."""
+    *_, second, actions = any_task.policy.sizes
+    solution = np.full(any_task.n_parameters, np.float32(3e38))
+    last = solution[-(second + 1) * actions :]
+    last[: second * actions // 2] = -3e38
+    evaluation = any_task.evaluate(np.stack([solution, 0 * solution]), [0, 1])
+    assert list(evaluation.valid) == [False, True]
+    assert np.isnan(evaluation.fitness[0])
 
 
 def test_feet_are_loaded_when_mujoco_says_so() -> None:
@@ -223,7 +227,7 @@ def test_an_exception_in_the_main_thread_stops_the_workers_within_a_second() -> 
         raise Stop
 
     task = make("humanoid_uni")
-    whole = replace(task, healthy=(-np.inf, np.inf))  # type: ignore[type-var]
+    whole = replace(task, healthy=(-np.inf, np.inf))
     solutions = whole.random_solutions(256, stream(0, "x"))
     start = time.monotonic()
     with pytest.raises(Stop):
@@ -242,6 +246,14 @@ def test_native_settings_are_put_back() -> None:
 
     before = settings_now()
     task = short("hopper_uni")
+    during: list[tuple[object, ...]] = []
+    task.evaluate(
+        np.zeros((4, task.n_parameters), np.float32),
+        range(4),
+        progress=lambda *_: during.append(settings_now()),
+    )
+    assert during[-1][:2] == (False, False)
+    assert set(during[-1][2]) == {1}  # type: ignore[call-overload]
     threads = [
         threading.Thread(target=task.evaluate, args=(task.random_solutions(n, stream(0, "x")), range(n)))
         for n in (1, 50, 200)

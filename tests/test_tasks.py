@@ -52,7 +52,6 @@ def test_fitness_bounds_hold_and_are_exact_without_a_forward_term(any_task: Robo
 def test_the_exact_bounds_are_reached() -> None:
     """Full torque everywhere is the ant's worst, none its best."""
     task = make("ant_omni", episode_length=20)
-    assert isinstance(task, RobotTask)
     solutions = np.zeros((2, task.n_parameters), np.float32)
     solutions[0, -8:] = 100  # the last biases: tanh saturates
     evaluation = replace(task, healthy=(-np.inf, np.inf)).evaluate(solutions, [1, 1])
@@ -78,6 +77,34 @@ def test_every_option_is_part_of_the_identity(any_task: RobotTask, option: dict[
     same = make(any_task.name, episode_length=any_task.episode_length)
     assert same.fingerprint == any_task.fingerprint
     assert changed.fingerprint != any_task.fingerprint
+
+
+def test_the_spelling_of_a_number_is_not() -> None:
+    spellings = [
+        {"reset_noise": 0, "episode_length": 5, "cells": (10, 10)},
+        {"reset_noise": 0.0, "episode_length": np.int64(5), "cells": [10, 10]},
+        {"reset_noise": np.float32(0), "episode_length": 5, "cells": np.array([10, 10])},
+    ]
+    tasks = [make("ant_omni", **options) for options in spellings]
+    assert len({task.fingerprint for task in tasks}) == 1
+    assert tasks[0] == tasks[1] == tasks[2]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"descriptor": "foot"}, "no descriptor 'foot'; use 'feet' or 'position'"),
+        ({"forward_of": "torso"}, "no forward_of 'torso'; use 'com' or 'root'"),
+        ({"healthy": (1.0, 0.2)}, "healthy: (1.0, 0.2) must be ascending"),
+        ({"survive": float("nan")}, "survive is nan"),
+        ({"torque": "much"}, "torque is 'much'"),
+        ({"version": 0}, "version is 0"),
+    ],
+)
+def test_a_wrong_record_gets_a_sentence(change: dict[str, object], sentence: str) -> None:
+    with pytest.raises(QdbenchError) as caught:
+        replace(make("ant_uni"), **change)  # type: ignore[arg-type]
+    assert sentence in str(caught.value)
 
 
 def test_version_and_mjcf_are_part_of_the_identity(any_task: RobotTask) -> None:
@@ -113,10 +140,12 @@ BAD_OPTIONS = [
     ("ant_omni", {"cells": 3}, "cells is 3"),
     ("ant_omni", {"cells": (3, 0)}, "cells is 0"),
     ("ant_omni", {"cells": (3, 3, 3), "descriptor_bounds": [(0, 1)] * 3}, "2 descriptor dimensions"),
-    ("ant_omni", {"descriptor_bounds": (1, 2)}, "give (low, high)"),
+    ("ant_omni", {"descriptor_bounds": (1, 2)}, "is not an interval; give (low, high)"),
     ("ant_omni", {"descriptor_bounds": ((1, 1), (0, 2))}, "ascending"),
     ("ant_omni", {"hidden": 64}, "hidden is 64"),
     ("ant_omni", {"hidden": (64, 0)}, "hidden is 0"),
+    (3, {}, "no task '3'"),
+    (".x:task", {}, "cannot load the task"),
     ("nowhere:task", {}, "cannot load the task 'nowhere:task'"),
     ("math:pi", {}, "is not a task but float"),
 ]
@@ -145,10 +174,10 @@ def _bad_inputs(n: int) -> list[tuple[object, object, object, str]]:
         (infinite, [0, 1], 1, "solution 0 holds NaN or infinity"),
         (good, [0], 1, "seeds have shape (1,) for 2 solutions"),
         (good, 0, 1, "seeds have shape ()"),
-        (good, [0.0, 1.0], 1, "seeds are of type float"),
+        (good, [0.0, 1.0], 1, "seeds are not all integers: [0.0, 1.0]"),
         (good, [0, -1], 1, "seeds reach from -1"),
         (good, [0, 2**64], 1, "to 18446744073709551616"),
-        (good, np.array([0.5, 1]), 1, "seeds are of type float64"),
+        (good, np.array([0.5, 1]), 1, "seeds are not all integers: [0.5, 1.0]"),
         (good, [0, 1], 0, "workers is 0"),
         (good, [0, 1], 1.5, "workers is 1.5"),
         (good, [0, 1], True, "workers is True"),
@@ -168,3 +197,30 @@ def test_nothing_to_evaluate_is_fine(any_task: RobotTask) -> None:
     evaluation = any_task.evaluate(np.zeros((0, any_task.n_parameters), np.float32), [])
     assert evaluation.fitness.shape == (0,)
     assert evaluation.descriptors.shape == (0, len(any_task.cells))
+
+
+def test_streams_follow_their_seed_and_name_alone() -> None:
+    def first(*key: object) -> float:
+        return float(qdbench.stream(*key).random())  # type: ignore[arg-type]
+
+    assert first(3, "x", 1) == first(np.int64(3), "x", np.uint8(1))
+    assert len({first(3, "x"), first(3, "y"), first(4, "x"), first(3, "x", 0), first(3)}) == 5
+    assert np.array_equal(qdbench.evaluation_seeds(1, 5)[:3], qdbench.evaluation_seeds(1, 3))
+
+
+@pytest.mark.parametrize("key", [(-1,), (1.5,), ("a",), (True,), (0, 2.5)])
+def test_a_bad_seed_gets_a_sentence(key: tuple[object, ...]) -> None:
+    with pytest.raises(InvalidInput, match="whole number of 0 or more"):
+        qdbench.stream(*key)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5])
+def test_a_bad_number_of_random_solutions_gets_a_sentence(n: int) -> None:
+    with pytest.raises(InvalidInput, match="n is "):
+        make("hopper_uni").random_solutions(n, qdbench.stream(0, "x"))
+
+
+def test_a_rollout_takes_one_solution() -> None:
+    task = make("hopper_uni", episode_length=3)
+    with pytest.raises(InvalidInput, match="one solution, not 2"):
+        task.rollout(np.zeros((2, task.n_parameters), np.float32), 0)

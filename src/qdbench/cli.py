@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shlex
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Annotated, Any
+from zipfile import BadZipFile
 
 import typer
 from rich.console import Console
@@ -113,7 +118,7 @@ def evaluate(
     task = _task(task_name, episode_length, reset_noise)
     solutions, seeds = _solutions(task, solutions_file, random, seed)
     if out is not None:
-        _require_writable(out)
+        _require_writable(out, ".npz")
     start = time.perf_counter()
     with _progress(f"evaluating {task.name}", "evaluations") as progress:
         evaluation = task.evaluate(solutions, seeds, workers=workers, progress=progress)
@@ -127,15 +132,10 @@ def evaluate(
         **evaluation.terms,
     }
     if out is not None:
-        np.savez(out, **columns)  # type: ignore[arg-type]
+        _write_npz(out, {**_provenance(task), **columns})
     if as_json:
-        facts = {
-            "task": task.name,
-            "version": task.version,
-            "fingerprint": task.fingerprint,
-            "seconds": seconds,
-        }
-        return _print_json({**facts, **{name: values.tolist() for name, values in columns.items()}})
+        numbers = {name: values.tolist() for name, values in columns.items()}
+        return _print_json({**_provenance(task), "seconds": seconds, **numbers})
 
     n_valid = int(evaluation.valid.sum())
     _out.print(f"{len(solutions):,} evaluations of {task.name} (fingerprint {task.fingerprint})")
@@ -146,13 +146,17 @@ def evaluate(
     if n_valid:
         _out.print(_summary(columns))
         best = int(np.nanargmax(evaluation.fitness))
-        source = f"--random {random}" if solutions_file is None else f"--solutions {solutions_file}"
-        length = "" if episode_length is None else f" --episode-length {episode_length}"
-        noise = "" if reset_noise is None else f" --reset-noise {reset_noise}"
-        if hasattr(task, "rollout"):
-            _out.print(
-                f"Next: qdbench rollout {task_name} {source} --seed {seed}{length}{noise} --index {best}"
-            )
+        if isinstance(task, qdbench.RobotTask):
+            options = {
+                "--solutions": solutions_file,
+                "--random": random,
+                "--seed": seed,
+                "--episode-length": episode_length,
+                "--reset-noise": reset_noise,
+                "--index": best,
+            }
+            words = [str(word) for pair in options.items() if pair[1] is not None for word in pair]
+            _out.print("Next:", shlex.join(["qdbench", "rollout", task_name, *words]), soft_wrap=True)
     if out is not None:
         _out.print(f"Written: {out}")
     return None
@@ -181,26 +185,25 @@ def rollout(
         raise InvalidInput(f"--index is {index}, but there are {len(solutions)} solutions, numbered from 0")
     if not isinstance(task, qdbench.RobotTask):
         raise InvalidInput(f"{task.name} has no robot whose episode could be drawn")
-    if out.suffix not in (".png", ".svg", ".pdf", ".npz"):
-        raise InvalidInput(f"cannot write {str(out)!r}: its name must end in .png, .svg, .pdf or .npz")
-    _require_writable(out)
+    _require_writable(out, ".png", ".svg", ".pdf", ".npz")
+    if out.suffix != ".npz" and find_spec("matplotlib") is None:
+        raise InvalidInput("drawing needs matplotlib: pip install 'qdbench[plot]', or give --out FILE.npz")
     if index is None:
         with _progress(f"evaluating {task.name}", "evaluations") as progress:
             fitness = task.evaluate(solutions, seeds, progress=progress).fitness
         index = max(range(len(fitness)), key=lambda i: -math.inf if math.isnan(fitness[i]) else fitness[i])
     episode = task.rollout(solutions[index], int(seeds[index]))
     if out.suffix == ".npz":
-        import numpy as np
-
-        fields: dict[str, Any] = {**vars(episode), **episode.terms}
+        fields = {**_provenance(task), **vars(episode), **episode.terms}
         del fields["terms"]
-        np.savez(out, **fields)
+        _write_npz(out, fields)
     else:
         from qdbench.report.episodes import draw_episode
 
         draw_episode(task, episode, out)
     descriptor = ", ".join(f"{x:.3f}" for x in episode.descriptor)
-    _out.print(f"{task.name}, solution {index}: {episode.steps} steps, fitness {episode.fitness:.3f}")
+    end = f"fitness {episode.fitness:.3f}" if episode.valid else "then the simulation diverged"
+    _out.print(f"{task.name}, solution {index}: {episode.steps} steps, {end}")
     _out.print(f"descriptor ({descriptor})")
     _out.print(f"Written: {out}")
 
@@ -259,9 +262,12 @@ def main() -> None:
         sys.path.insert(0, "")  # a user's own task lies in the current folder
     try:
         code = app(standalone_mode=False)
-    except (QdbenchError, typer.TyperException) as error:
+    except (QdbenchError, typer.TyperException, OSError, MemoryError) as error:
         message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
-        print(f"qdbench: {' '.join(message.split())}", file=sys.stderr)
+        if isinstance(error, MemoryError):
+            message = f"not enough memory: {message}"
+        if message:  # empty where help was shown instead
+            print(f"qdbench: {' '.join(message.split())}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
     except typer.Abort:
         code = EXIT_INTERRUPTED
@@ -311,16 +317,51 @@ def _solutions(task: Task, file: Path | None, n_random: int | None, seed: int) -
     else:
         try:
             solutions = np.load(file, allow_pickle=False, mmap_mode="r")
-        except (OSError, ValueError, EOFError) as error:
+        except (OSError, ValueError, EOFError, SyntaxError, BadZipFile, TokenError) as error:
             raise InvalidInput(f"cannot read {str(file)!r} as an .npy array: {error}") from None
         checked_solutions(task.name, solutions, task.n_parameters)
+        checked_count(f"the number of solutions in {str(file)!r}", len(solutions))
     return solutions, qdbench.evaluation_seeds(seed, len(solutions))
 
 
-def _require_writable(path: Path) -> None:
+def _require_writable(path: Path, *endings: str) -> None:
     """Say so before the work, not after it, when a result could not be written."""
-    if path.is_dir() or not path.parent.is_dir():
-        raise InvalidInput(f"cannot write {str(path)!r}: its folder does not exist, or it is a folder itself")
+    if path.suffix not in endings:
+        raise InvalidInput(f"cannot write {str(path)!r}: its name must end in {' or '.join(endings)}")
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise InvalidInput(
+            f"cannot write {str(path)!r}: its folder is missing or read-only, or it is a folder"
+        )
+
+
+def _provenance(task: Task) -> dict[str, Any]:
+    """Return what a result needs to be told comparable later."""
+    import platform
+
+    import mujoco
+    import numpy as np
+
+    return {
+        "task": task.name,
+        "version": task.version,
+        "fingerprint": task.fingerprint,
+        "qdbench": qdbench.__version__,
+        "mujoco": mujoco.mj_versionString(),
+        "numpy": np.__version__,
+        "machine": platform.machine(),
+    }
+
+
+def _write_npz(path: Path, arrays: dict[str, Any]) -> None:
+    """Write beside and rename over, so that a crash never leaves half a file."""
+    import numpy as np
+
+    beside = path.with_name(f".{path.name}.{os.getpid()}.npz")
+    try:
+        np.savez(beside, **arrays)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _summary(columns: dict[str, np.ndarray[Any, Any]]) -> Table:
@@ -328,8 +369,7 @@ def _summary(columns: dict[str, np.ndarray[Any, Any]]) -> Table:
 
     table = _table("", "lowest", "median", "highest")
     valid = columns["valid"]
-    scalars = {"fitness", "forward", "survive", "torque", "steps"}
-    rows = {name: values for name, values in columns.items() if name in scalars}
+    rows = {name: x for name, x in columns.items() if x.ndim == 1 and name not in ("valid", "seeds")}
     rows |= {f"descriptor {i + 1}": x for i, x in enumerate(columns["descriptors"].T)}
     for name, values in rows.items():
         low, middle, high = np.percentile(values[valid], (0, 50, 100))

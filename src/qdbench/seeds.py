@@ -16,20 +16,26 @@ from qdbench.errors import InvalidInput
 
 Seeds = NDArray[np.uint64]
 
-_RESET = 0x7264_6265_6E63_6831  # separates reset noise from any other use of an evaluation seed
+_RESET = 0x71_64_62_65_6E_63_68  # "qdbench": the second half of the key of an episode's reset noise
 
 
 def stream(seed: int, *name: str | int) -> np.random.Generator:
     """Return the random stream of that name under a root seed."""
-    if seed < 0:
-        raise InvalidInput(f"seed {seed} is negative; give an integer of 0 or more")
-    digest = hashlib.sha256(repr((seed, name)).encode()).digest()
+    words = (_checked(seed), *(word if isinstance(word, str) else _checked(word) for word in name))
+    digest = hashlib.sha256(repr(words).encode()).digest()
     return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
 
 
 def evaluation_seeds(seed: int, n: int) -> Seeds:
     """Return `n` evaluation seeds under a root seed."""
-    return stream(seed, "evaluations").integers(0, 2**64, size=n, dtype=np.uint64)
+    return stream(seed, "evaluations").integers(0, 2**64, size=_checked(n), dtype=np.uint64)
+
+
+def _checked(number: int) -> int:
+    """Return a plain integer: NumPy's would hash to another stream."""
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 0:
+        raise InvalidInput(f"{number!r} is not a seed or a count; give a whole number of 0 or more")
+    return int(number)
 
 
 class ResetNoise:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from qdbench.errors import InvalidInput
 from qdbench.simulation import Episode
 from qdbench.tasks.robot_task import RobotTask
 
@@ -22,13 +21,11 @@ _POSES = 12
 
 def draw_episode(task: RobotTask, episode: Episode, path: Path) -> None:
     """Write a picture of an episode; the file's ending chooses the format."""
-    try:
-        import matplotlib
+    import matplotlib
 
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-    except ImportError:
-        raise InvalidInput("drawing needs matplotlib: pip install 'qdbench[plot]'") from None
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
     figure, (side, feet, reward) = pyplot.subplots(
         3, 1, figsize=(8, 6.5), height_ratios=(3, 1.2, 1.6), layout="constrained"
     )

@@ -40,12 +40,14 @@ class Robot:
     """Names of the root body, the floor geom and the keyframe an episode starts from."""
 
     def __post_init__(self) -> None:
-        if not self.control_step > 0:
-            raise InvalidInput(
-                f"robot {self.name!r}: control_step is {self.control_step}; it must be above 0"
-            )
-        if self.physics_steps < 1:
-            raise InvalidInput(f"robot {self.name!r}: physics_steps is {self.physics_steps}; use 1 or more")
+        step, physics_steps = self.control_step, self.physics_steps
+        if isinstance(step, bool) or not isinstance(step, int | float) or not 0 < step < float("inf"):
+            raise InvalidInput(f"robot {self.name!r}: control_step is {step!r}; give seconds above 0")
+        if isinstance(physics_steps, bool) or not isinstance(physics_steps, int) or physics_steps < 1:
+            raise InvalidInput(f"robot {self.name!r}: physics_steps is {physics_steps!r}; give 1 or more")
+        if len(set(self.feet)) != len(self.feet):
+            raise InvalidInput(f"robot {self.name!r}: a foot is named twice in {self.feet}")
+        object.__setattr__(self, "control_step", float(step))
 
     @cached_property
     def anatomy(self) -> Anatomy:
@@ -116,7 +118,7 @@ ANT = Robot(
         "contact_wrenches",
     ),
     control_step=0.05,
-    physics_steps=2,
+    physics_steps=3,
 )
 
 HUMANOID = Robot(

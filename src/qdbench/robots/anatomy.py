@@ -113,9 +113,15 @@ def _describe(model: mujoco.MjModel, robot: Robot) -> Anatomy:
     root_joints = 3 if planar else 1
     if not set(kinds[root_joints:]) <= {_SLIDE, _HINGE}:
         raise BrokenTask(f"robot {robot.name!r}: joints behind the root must be hinges or slides")
+    if planar and model.jnt_axis[:3].tolist() != [[1, 0, 0], [0, 0, 1], [0, 1, 0]]:
+        raise BrokenTask(f"robot {robot.name!r}: a planar root slides along x, then z, and turns about y")
+    if model.jnt_bodyid[0] != model.body(robot.root).id:
+        raise BrokenTask(f"robot {robot.name!r}: the first joint does not belong to its root, {robot.root!r}")
+    if not model.nu or model.actuator_ctrlrange.tolist() != [[-1, 1]] * model.nu:
+        raise BrokenTask(f'robot {robot.name!r}: it needs actuators, each with ctrlrange="-1 1"')
     root_q, root_v = (3, 3) if planar else (7, 6)
     key = model.key(robot.start).id
-    motor_limits = np.abs(model.actuator_gainprm[:, 0]) * np.abs(model.actuator_ctrlrange).max(axis=1)
+    motor_limits = np.abs(model.actuator_gainprm[:, 0])
     force_limits = np.abs(model.actuator_forcerange).max(axis=1)
     velocity_address = 0
     if "com_velocity" in robot.observation:

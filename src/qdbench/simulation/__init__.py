@@ -46,8 +46,9 @@ def evaluate(
     """
     job = _Job(task, solutions, seeds, record_controls)
     with quiet_and_single_threaded(), ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(job.work, n) for n in _share(len(solutions), workers, slots or DEFAULT_SLOTS)]
         try:
+            shares = _share(len(solutions), workers, slots or DEFAULT_SLOTS)
+            futures = [pool.submit(job.work, n) for n in shares]
             waiting = True
             while waiting:
                 done, pending = wait(futures, timeout=_POLL_SECONDS, return_when=FIRST_EXCEPTION)
@@ -163,7 +164,9 @@ class Episode:
     actions: NDArray[np.float32]  #: (steps, actions)
     contacts: NDArray[np.bool_]  #: (steps, feet)
     terms: Mapping[str, NDArray[np.float64]]
-    """The parts of each step's reward, (steps,); summed in order they give those of `evaluate`."""
+    """The parts of each step's reward, (steps,); summed in order they give those of `evaluate`.
+
+    Where the simulation diverged, the last row is NaN, here and in the state and the bodies."""
 
 
 def rollout(task: RobotTask, solution: Parameters, seeds: Seeds) -> Episode:
@@ -184,6 +187,9 @@ def rollout(task: RobotTask, solution: Parameters, seeds: Seeds) -> Episode:
         qpos, qvel = (np.stack(column) for column in zip(*starts, strict=True))
         observations, actions, contacts, rewards = (np.stack(column) for column in zip(*steps, strict=True))
         positions, orientations, centre_of_mass = _kinematics(task, qpos)
+    if not valid:  # what MuJoCo left behind after its reset is not an outcome
+        for rows in (qpos, qvel, rewards, positions, orientations, centre_of_mass):
+            rows[-1] = np.nan
     forward, survive, torque = slots.terms[0]
     return Episode(
         fitness=float(forward + survive - torque) if valid else np.nan,

@@ -7,13 +7,14 @@ Both are timed in turns, because a machine's speed drifts; ratios are medians ov
 
 from __future__ import annotations
 
-import resource
 import sys
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -59,7 +60,7 @@ class Benchmark:
     """Speed of `workers` workers over one worker's."""
     raw_scaling: float
     peak_memory_mb: float
-    """The most memory this process has used so far."""
+    """The most memory the process used while it measured this task."""
 
 
 def benchmark(
@@ -70,6 +71,7 @@ def benchmark(
     on_repeat: Callable[[int, int], None] | None = None,
 ) -> Benchmark:
     """Measure one task on `workers` × 128 random policies."""
+    _forget_peak_memory()
     whole = replace(task, healthy=(float("-inf"), float("inf")))
     few = simulation.DEFAULT_SLOTS
     n = few * workers
@@ -77,15 +79,16 @@ def benchmark(
     seeds = evaluation_seeds(0, n)
     controls = np.zeros((n, task.episode_length, task.robot.anatomy.n_actions), np.float32)
     simulation.evaluate(whole, solutions, seeds, workers=workers, record_controls=controls)
+    starts = start_states(task, seeds)
 
     lived = np.sum(simulation.evaluate(task, solutions, seeds, workers=workers).steps)
     seconds: dict[str, list[float]] = {"lived": [], "all": [], "raw all": [], "one": [], "raw one": []}
     for repeat in range(repeats):
         seconds["lived"].append(_seconds(task, solutions, seeds, workers))
         seconds["all"].append(_seconds(whole, solutions, seeds, workers))
-        seconds["raw all"].append(replay(whole, seeds, controls, workers)[0])
+        seconds["raw all"].append(replay(whole, starts, controls, workers)[0])
         seconds["one"].append(_seconds(whole, solutions[:few], seeds[:few], 1))
-        seconds["raw one"].append(replay(whole, seeds[:few], controls[:few], 1)[0])
+        seconds["raw one"].append(replay(whole, starts[:few], controls[:few], 1)[0])
         if on_repeat is not None:
             on_repeat(repeat + 1, repeats)
 
@@ -115,14 +118,14 @@ def benchmark(
 
 
 def replay(
-    task: RobotTask, seeds: Seeds, controls: NDArray[np.float32], workers: int
+    task: RobotTask, starts: NDArray[np.float64], controls: NDArray[np.float32], workers: int
 ) -> tuple[float, list[Batch]]:
     """Step bare batches through recorded controls; return the seconds and where they ended."""
-    n = len(seeds) // workers
+    n = len(starts) // workers
     model, physics_steps = task.robot.anatomy.model, task.robot.physics_steps
     batches = [Batch(model, n, nthread=1) for _ in range(workers)]
     for worker, batch in enumerate(batches):
-        batch.state[:] = _starts(task, seeds[worker * n : (worker + 1) * n])
+        batch.state[:] = starts[worker * n : (worker + 1) * n]
     ready = threading.Barrier(workers + 1)
 
     def run(worker: int) -> None:
@@ -143,7 +146,7 @@ def replay(
         return time.perf_counter() - start, batches
 
 
-def _starts(task: RobotTask, seeds: Seeds) -> NDArray[np.float64]:
+def start_states(task: RobotTask, seeds: Seeds) -> NDArray[np.float64]:
     """Return the full state each episode starts from."""
     n = len(seeds)
     slots = Slots(task, n)
@@ -154,9 +157,20 @@ def _starts(task: RobotTask, seeds: Seeds) -> NDArray[np.float64]:
 
 
 def peak_memory_mb() -> float:
-    """Return the most memory this process has ever used."""
+    """Return the most memory this process has used, where Linux tells: since it was last forgotten."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 2**10
+    import resource
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def _forget_peak_memory() -> None:
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def _seconds(task: RobotTask, solutions: Parameters, seeds: Seeds, workers: int) -> float:

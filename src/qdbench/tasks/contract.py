@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qdbench.errors import InvalidInput
+from qdbench.errors import InvalidInput, UnknownName
 from qdbench.policy import Parameters
 from qdbench.seeds import Seeds
 
@@ -114,8 +115,9 @@ def checked_seeds(seeds: ArrayLike, n: int) -> Seeds:
     else:
         integers = array.dtype.kind in "iu"
     if not integers:
-        kind = type(array[0]).__name__ if array.dtype == object else array.dtype
-        raise InvalidInput(f"seeds are of type {kind}; give integers from 0 to 2**64 - 1")
+        raise InvalidInput(
+            f"seeds are not all integers: {array.tolist()[:5]}; give integers from 0 to 2**64 - 1"
+        )
     if n and not 0 <= int(array.min()) <= int(array.max()) < 2**64:
         raise InvalidInput(
             f"seeds reach from {array.min()} to {array.max()}; give integers from 0 to 2**64 - 1"
@@ -132,28 +134,48 @@ def checked_workers(workers: int | None) -> int:
 
 def checked_count(name: str, value: int) -> int:
     """Return a whole number of at least 1, or say that it is not one."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidInput(f"{name} is {value!r}; give a whole number of 1 or more")
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value < 2**31:
+        raise InvalidInput(f"{name} is {value!r}; give a whole number from 1 to 2**31 - 1")
     return int(value)
+
+
+def checked_number(name: str, value: float, low: float = -math.inf) -> float:
+    """Return a finite number of at least `low` as a float, or say that it is not one."""
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not is_number or not low <= value < math.inf or value == -math.inf:
+        at_least = "" if low == -math.inf else f" of {low:g} or more"
+        raise InvalidInput(f"{name} is {value!r}; give a finite number{at_least}")
+    return float(value)
+
+
+def checked_interval(name: str, value: Sequence[float], *, finite: bool = True) -> tuple[float, float]:
+    """Return (low, high) as floats in ascending order, or say that they are not."""
+    try:
+        low, high = (float(bound) for bound in value)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name}: {value!r} is not an interval; give (low, high)") from None
+    if not low < high or (finite and not -math.inf < low < high < math.inf):
+        raise InvalidInput(f"{name}: ({low}, {high}) must be {'finite and ' if finite else ''}ascending")
+    return low, high
+
+
+def checked_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Say so when a word is none of the known ones."""
+    if value not in choices:
+        raise UnknownName(name, str(value), choices, f"use {' or '.join(map(repr, choices))}")
 
 
 def checked_geometry(
     bounds: Sequence[Sequence[float]], cells: Sequence[int]
 ) -> tuple[Bounds, tuple[int, ...]]:
     """Return an archive's bounds and cells as tuples, or say what is wrong with them."""
-    try:
-        box = tuple((float(low), float(high)) for low, high in bounds)
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            f"descriptor_bounds are {bounds!r}; give (low, high) for every dimension, like ((0, 1), (0, 1))"
-        ) from None
-    for low, high in box:
-        if not (np.isfinite(low) and np.isfinite(high) and low < high):
-            raise InvalidInput(f"descriptor bounds ({low}, {high}) are not finite and ascending")
-    if isinstance(cells, str) or not isinstance(cells, Sequence):
+    if isinstance(bounds, str) or not np.iterable(bounds):
+        raise InvalidInput(f"descriptor_bounds are {bounds!r}; give (low, high) for every dimension")
+    box = tuple(checked_interval("descriptor_bounds", interval) for interval in bounds)
+    if isinstance(cells, str) or not np.iterable(cells):
         raise InvalidInput(f"cells is {cells!r}; give one number for every dimension, like (30, 30)")
     counts = tuple(checked_count("cells", n) for n in cells)
-    if len(counts) != len(box):
+    if len(counts) != len(box) or not counts:
         raise InvalidInput(
             f"cells {counts} are for {len(counts)} dimensions, descriptor_bounds for {len(box)}"
         )

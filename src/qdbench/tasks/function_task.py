@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qdbench.errors import BrokenTask, InvalidInput
+from qdbench.errors import BrokenTask
 from qdbench.policy import Parameters
 from qdbench.tasks.contract import (
     Bounds,
@@ -17,6 +17,7 @@ from qdbench.tasks.contract import (
     Progress,
     checked_count,
     checked_geometry,
+    checked_interval,
     checked_seeds,
     checked_solutions,
     checked_workers,
@@ -45,13 +46,17 @@ class FunctionTask:
     noisy: bool = False
 
     def __post_init__(self) -> None:
-        checked_count("n_parameters", self.n_parameters)
         bounds, cells = checked_geometry(self.descriptor_bounds, self.cells)
-        object.__setattr__(self, "descriptor_bounds", bounds)
-        object.__setattr__(self, "cells", cells)
-        for name, (low, high) in (("fitness", self.fitness_bounds), ("initial", self.initial_bounds)):
-            if not -np.inf < low < high < np.inf:
-                raise InvalidInput(f"{name}_bounds ({low}, {high}) are not finite and ascending")
+        plain: dict[str, object] = {  # one spelling of every value: equal tasks have equal fingerprints
+            "n_parameters": checked_count("n_parameters", self.n_parameters),
+            "version": checked_count("version", self.version),
+            "descriptor_bounds": bounds,
+            "cells": cells,
+            "fitness_bounds": checked_interval("fitness_bounds", self.fitness_bounds),
+            "initial_bounds": checked_interval("initial_bounds", self.initial_bounds),
+        }
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -61,7 +66,7 @@ class FunctionTask:
     def random_solutions(self, n: int, generator: np.random.Generator) -> Parameters:
         """Return `n` solutions, uniform within `initial_bounds`."""
         low, high = self.initial_bounds
-        return generator.uniform(low, high, (n, self.n_parameters)).astype(np.float32)
+        return generator.uniform(low, high, (checked_count("n", n), self.n_parameters)).astype(np.float32)
 
     def evaluate(
         self,

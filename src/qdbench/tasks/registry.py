@@ -7,9 +7,8 @@ Weights, healthy heights and reset noise are those of the simulators of the pape
 from __future__ import annotations
 
 import importlib
-import sys
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, Literal, overload
 
 from qdbench import robots
 from qdbench.errors import InvalidInput, UnknownName
@@ -163,15 +162,32 @@ OPTIONS = ("episode_length", "descriptor_bounds", "cells", "reset_noise", "hidde
 """What `make` lets a user change; each is part of the task's fingerprint."""
 
 
+TaskName = Literal[
+    "hopper_uni",
+    "walker_uni",
+    "halfcheetah_uni",
+    "ant_uni",
+    "humanoid_uni",
+    "hexapod_uni",
+    "ant_omni",
+    "humanoid_omni",
+    "hexapod_omni",
+]
+
+
+@overload
+def make(name: TaskName, **options: Any) -> RobotTask: ...
+@overload
+def make(name: str, **options: Any) -> Task: ...
 def make(name: str, **options: Any) -> Task:
     """Return a task by name, with options changed if given.
 
     The name is one of the nine, or `package.module:attribute` for a task of your own. Options are
     `episode_length`, `descriptor_bounds`, `cells`, `reset_noise` and `hidden`.
     """
-    task = _imported(name) if ":" in name else TASKS.get(name)
+    task = _imported(name) if ":" in str(name) else TASKS.get(name)
     if task is None:
-        raise UnknownName("task", name, TASKS, '"qdbench tasks" lists all nine')
+        raise UnknownName("task", str(name), TASKS, '"qdbench tasks" lists all nine')
     if not options:
         return task
     names: set[str] = {field.name for field in fields(task)} if is_dataclass(task) else set()
@@ -187,9 +203,11 @@ def _imported(name: str) -> Task:
     module_name, _, attribute = name.partition(":")
     try:
         task = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        where = "" if sys.path[0] == "" else "; is its folder on PYTHONPATH?"
-        raise InvalidInput(f"cannot load the task {name!r}: {error}{where}") from None
+    except Exception as error:  # whatever a user's module does when it is imported
+        kind = type(error).__name__
+        raise InvalidInput(
+            f"cannot load the task {name!r}: {kind}: {error}; is its folder on PYTHONPATH?"
+        ) from error
     if not isinstance(task, Task):
         raise InvalidInput(
             f"{name!r} is not a task but {type(task).__name__}; it needs the members of qdbench.Task"

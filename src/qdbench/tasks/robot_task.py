@@ -16,8 +16,11 @@ from qdbench.tasks.contract import (
     Bounds,
     Evaluation,
     Progress,
+    checked_choice,
     checked_count,
     checked_geometry,
+    checked_interval,
+    checked_number,
     checked_seeds,
     checked_solutions,
     checked_workers,
@@ -60,6 +63,8 @@ class RobotTask:
     hidden: tuple[int, ...] = (64, 64)
 
     def __post_init__(self) -> None:
+        checked_choice("descriptor", self.descriptor, ("feet", "position"))
+        checked_choice("forward_of", self.forward_of, ("com", "root"))
         bounds, cells = checked_geometry(self.descriptor_bounds, self.cells)
         dimensions = len(self.robot.feet) if self.descriptor == "feet" else 2
         if len(cells) != dimensions:
@@ -70,13 +75,18 @@ class RobotTask:
             raise InvalidInput(
                 f"hidden is {self.hidden!r}; give the sizes of the hidden layers, like (64, 64)"
             )
-        hidden = tuple(checked_count("hidden", n) for n in self.hidden)
-        noise = self.reset_noise
-        if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise < np.inf:
-            raise InvalidInput(f"reset_noise is {noise!r}; give a finite number of 0 or more")
-        checked_count("episode_length", self.episode_length)
-        for name, value in (("descriptor_bounds", bounds), ("cells", cells), ("hidden", hidden)):
-            object.__setattr__(self, name, value)  # lists become tuples: equal tasks compare equal
+        plain: dict[str, object] = {  # one spelling of every value: equal tasks have equal fingerprints
+            "version": checked_count("version", self.version),
+            "descriptor_bounds": bounds,
+            "cells": cells,
+            "healthy": checked_interval("healthy", self.healthy, finite=False),
+            "episode_length": checked_count("episode_length", self.episode_length),
+            "hidden": tuple(checked_count("hidden", n) for n in self.hidden),
+            **{name: checked_number(name, getattr(self, name)) for name in ("forward", "survive", "torque")},
+            **{name: checked_number(name, getattr(self, name), 0.0) for name in ("reset_noise", "top_speed")},
+        }
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
         for name in self.robot.observation:
             block(name)
 
@@ -139,7 +149,7 @@ class RobotTask:
 
     def random_solutions(self, n: int, generator: np.random.Generator) -> Parameters:
         """Return `n` fresh policies with LeCun-uniform weights."""
-        return self.policy.lecun_uniform(n, generator)
+        return self.policy.lecun_uniform(checked_count("n", n), generator)
 
     def evaluate(
         self,
@@ -174,4 +184,6 @@ class RobotTask:
         if isinstance(solution, np.ndarray) and solution.ndim == 1:
             solution = solution[None]
         solutions = checked_solutions(self.name, solution, self.n_parameters)
-        return simulation.rollout(self, solutions, checked_seeds([seed], len(solutions)))
+        if len(solutions) != 1:
+            raise InvalidInput(f"a rollout is of one solution, not {len(solutions)}; give one row")
+        return simulation.rollout(self, solutions, checked_seeds([seed], 1))
