@@ -107,8 +107,8 @@ class Plain:
         if name in ("ant", "humanoid", "hexapod"):
             mujoco.mj_rnePostConstraint(self.model, d)
             weight = self.model.body_mass.sum() * np.linalg.norm(self.model.opt.gravity)
-            torques = d.cfrc_ext[:, :3] / (weight * self.model.key_qpos[0, 2])
-            forces = d.cfrc_ext[:, 3:] / weight
+            torques = d.cfrc_ext[:, :3] * (1 / (weight * self.model.key_qpos[0, 2]))
+            forces = d.cfrc_ext[:, 3:] * (1 / weight)
             parts.append(np.clip(np.concatenate([torques, forces], axis=1), -1, 1).ravel())
         return np.concatenate(parts).astype(np.float32)
 

@@ -52,12 +52,22 @@ def _draw_poses(axes: Any, task: RobotTask, episode: Episode) -> None:
                 axes.plot(*zip(bodies[parent][[0, 2]], bodies[body][[0, 2]], strict=True), **look)
         for geom in (model.geom(name) for name in task.robot.feet):
             body = int(geom.bodyid[0]) - 1
-            foot = bodies[body] + _rotated(orientations[body], geom.pos)
-            axes.plot(*zip(bodies[body][[0, 2]], foot[[0, 2]], strict=True), **look)
+            ends = [bodies[body] + _rotated(orientations[body], end) for end in _foot_ends(geom)]
+            axes.plot(*np.array([bodies[body], *ends])[:, [0, 2]].T, **look)
     axes.plot(*episode.centre_of_mass[:, [0, 2]].T, color=ORANGE, linewidth=1, label="centre of mass")
     axes.axhline(0, color=GREY, linewidth=1)
     axes.set(xlabel="x (m)", ylabel="z (m)", aspect="equal", adjustable="datalim")
     axes.legend(loc="upper right", frameon=False)
+
+
+def _foot_ends(geom: Any) -> list[np.ndarray[Any, Any]]:
+    """Return the two ends of a capsule, or the middle of anything else, in the body's frame."""
+    import mujoco
+
+    if geom.type[0] != int(mujoco.mjtGeom.mjGEOM_CAPSULE):
+        return [geom.pos]
+    axis = _rotated(geom.quat, np.array([0, 0, geom.size[1]]))
+    return sorted((geom.pos - axis, geom.pos + axis), key=lambda end: float(np.linalg.norm(end)))
 
 
 def _rotated(quaternion: np.ndarray[Any, Any], vector: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -36,6 +36,7 @@ class Anatomy:
     """Newtons."""
     standing_height: float
     """The root's height at the start, in metres: the robot's length scale."""
+    wrench_scale: NDArray[np.float64]  #: (6,) torques and forces in units of the robot's weight
     force_limits: NDArray[np.float64]  #: (n_actions,)
     start_keyframe: int
     foot_sensors: NDArray[np.intp]  #: (n_feet,) where in sensordata each foot's normal force is
@@ -126,6 +127,8 @@ def _describe(model: mujoco.MjModel, robot: Robot) -> Anatomy:
     velocity_address = 0
     if "com_velocity" in robot.observation:
         velocity_address = int(model.sensor("qdbench velocity").adr[0])
+    weight = float(model.body_mass.sum() * np.linalg.norm(model.opt.gravity))
+    height = float(model.key_qpos[key, 1 if planar else 2])
     return Anatomy(
         model=model,
         planar=planar,
@@ -135,8 +138,9 @@ def _describe(model: mujoco.MjModel, robot: Robot) -> Anatomy:
         n_bodies=model.nbody - 1,
         n_actions=model.nu,
         root_body=model.body(robot.root).id,
-        weight=float(model.body_mass.sum() * np.linalg.norm(model.opt.gravity)),
-        standing_height=float(model.key_qpos[key, 1 if planar else 2]),
+        weight=weight,
+        standing_height=height,
+        wrench_scale=np.array([1 / (weight * height)] * 3 + [1 / weight] * 3),
         force_limits=np.where(model.actuator_forcelimited, force_limits, motor_limits),
         start_keyframe=key,
         foot_sensors=np.array([model.sensor(_foot_sensor(foot)).adr[0] + 2 for foot in robot.feet], np.intp),

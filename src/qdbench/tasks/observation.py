@@ -78,9 +78,7 @@ def _com_velocity(state: State, robot: Anatomy) -> Array:
 
 def _contact_wrenches(state: State, robot: Anatomy) -> Array:
     """Torque and force of the contacts on world (always 0) and bodies, in robot weights, within ±1."""
-    torque = robot.weight * robot.standing_height
-    scale = np.array([torque] * 3 + [robot.weight] * 3)
-    wrenches: Array = _library(state.cfrc_ext).clip(state.cfrc_ext / scale, -1.0, 1.0)
+    wrenches: Array = _library(state.cfrc_ext).clip(state.cfrc_ext * robot.wrench_scale, -1.0, 1.0)
     return wrenches.reshape(len(wrenches), -1)
 
 
