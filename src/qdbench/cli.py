@@ -5,14 +5,11 @@ Heavy imports happen inside the commands, so that `--help` and `tasks` answer at
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shlex
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,19 +18,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from zipfile import BadZipFile
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 import qdbench
+from qdbench import terminal
 from qdbench.errors import InvalidInput, QdbenchError
 
 if TYPE_CHECKING:
     import numpy as np
+    from rich.table import Table
 
     from qdbench import RobotTask, Task
     from qdbench.policy import Parameters
     from qdbench.seeds import Seeds
-    from qdbench.tasks.contract import Progress
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
@@ -44,9 +40,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-_out = Console(width=None if sys.stdout.isatty() else 120, highlight=False, markup=False)
-_err = Console(stderr=True, highlight=False, markup=False)
-
 TaskName = Annotated[
     str, typer.Argument(metavar="TASK", help="A name from `qdbench tasks`, or module:attribute.")
 ]
@@ -80,8 +73,8 @@ def _root(
 def tasks(as_json: AsJson = False) -> None:
     """List the nine tasks: the paper's Table 1."""
     if as_json:
-        return _print_json([_facts(task) for task in qdbench.TASKS.values()])
-    table = _table(
+        return terminal.print_json([_facts(task) for task in qdbench.TASKS.values()])
+    table = terminal.table(
         "task", "version", "observations", "actions", "parameters", "descriptor", "cells", "fitness within"
     )
     for task in qdbench.TASKS.values():
@@ -94,8 +87,8 @@ def tasks(as_json: AsJson = False) -> None:
             "x".join(map(str, task.cells)),
             "[{:,g}, {:,g}]".format(*task.fitness_bounds),
         )
-    _out.print(table)
-    return _out.print("Next: qdbench evaluate ant_omni --random 256")
+    terminal.out.print(table)
+    return terminal.out.print("Next: qdbench evaluate ant_omni --random 256")
 
 
 @app.command()
@@ -120,7 +113,7 @@ def evaluate(
     if out is not None:
         _require_writable(out, ".npz")
     start = time.perf_counter()
-    with _progress(f"evaluating {task.name}", "evaluations") as progress:
+    with terminal.progress(f"evaluating {task.name}", "evaluations") as progress:
         evaluation = task.evaluate(solutions, seeds, workers=workers, progress=progress)
     seconds = time.perf_counter() - start
     columns = {
@@ -135,16 +128,16 @@ def evaluate(
         _write_npz(out, {**_provenance(task), **columns})
     if as_json:
         numbers = {name: values.tolist() for name, values in columns.items()}
-        return _print_json({**_provenance(task), "seconds": seconds, **numbers})
+        return terminal.print_json({**_provenance(task), "seconds": seconds, **numbers})
 
     n_valid = int(evaluation.valid.sum())
-    _out.print(f"{len(solutions):,} evaluations of {task.name} (fingerprint {task.fingerprint})")
-    _out.print(
+    terminal.out.print(f"{len(solutions):,} evaluations of {task.name} (fingerprint {task.fingerprint})")
+    terminal.out.print(
         f"{seconds:.2f} s: {len(solutions) / seconds:,.0f} evaluations/s, "
         f"{evaluation.steps.sum() / seconds:,.0f} control steps/s; {len(solutions) - n_valid} diverged"
     )
     if n_valid:
-        _out.print(_summary(columns))
+        terminal.out.print(_summary(columns))
         best = int(np.nanargmax(evaluation.fitness))
         if isinstance(task, qdbench.RobotTask):
             options = {
@@ -156,9 +149,9 @@ def evaluate(
                 "--index": best,
             }
             words = [str(word) for pair in options.items() if pair[1] is not None for word in pair]
-            _out.print("Next:", shlex.join(["qdbench", "rollout", task_name, *words]), soft_wrap=True)
+            terminal.out.print("Next:", shlex.join(["qdbench", "rollout", task_name, *words]), soft_wrap=True)
     if out is not None:
-        _out.print(f"Written: {out}")
+        terminal.out.print(f"Written: {out}")
     return None
 
 
@@ -189,7 +182,7 @@ def rollout(
     if out.suffix != ".npz" and find_spec("matplotlib") is None:
         raise InvalidInput("drawing needs matplotlib: pip install 'qdbench[plot]', or give --out FILE.npz")
     if index is None:
-        with _progress(f"evaluating {task.name}", "evaluations") as progress:
+        with terminal.progress(f"evaluating {task.name}", "evaluations") as progress:
             fitness = task.evaluate(solutions, seeds, progress=progress).fitness
         index = max(range(len(fitness)), key=lambda i: -math.inf if math.isnan(fitness[i]) else fitness[i])
     episode = task.rollout(solutions[index], int(seeds[index]))
@@ -203,9 +196,9 @@ def rollout(
         draw_episode(task, episode, out)
     descriptor = ", ".join(f"{x:.3f}" for x in episode.descriptor)
     end = f"fitness {episode.fitness:.3f}" if episode.valid else "then the simulation diverged"
-    _out.print(f"{task.name}, solution {index}: {episode.steps} steps, {end}")
-    _out.print(f"descriptor ({descriptor})")
-    _out.print(f"Written: {out}")
+    terminal.out.print(f"{task.name}, solution {index}: {episode.steps} steps, {end}")
+    terminal.out.print(f"descriptor ({descriptor})")
+    terminal.out.print(f"Written: {out}")
 
 
 @app.command()
@@ -229,13 +222,13 @@ def bench(
     results = []
     chosen = [_robot_task(name, episode_length) for name in task_names or qdbench.TASKS]
     for task in chosen:
-        with _progress(f"measuring {task.name}", "repeats") as on_repeat:
+        with terminal.progress(f"measuring {task.name}", "repeats") as on_repeat:
             results.append(
                 benchmark(task, workers=checked_workers(workers), repeats=repeats, on_repeat=on_repeat)
             )
     if as_json:
-        return _print_json([asdict(result) for result in results])
-    table = _table(
+        return terminal.print_json([asdict(result) for result in results])
+    table = terminal.table(
         "task", "lived: evals/s", "steps/s", "whole: evals/s", "steps/s", "physics/s", "raw steps/s",
         "whole/raw", "speed-up", "raw's", "peak MB",
     )  # fmt: skip
@@ -249,8 +242,8 @@ def bench(
             *(f"{x:.2f}" for x in (r.scaling, r.raw_scaling)),
             f"{r.peak_memory_mb:,.0f}",
         )
-    _out.print(table)
-    return _out.print(
+    terminal.out.print(table)
+    return terminal.out.print(
         f"{results[0].solutions} random policies, T = {episode_length}, {results[0].workers} workers, "
         f"median of {repeats}; speed-up: all workers over one. What it means: docs/performance.md"
     )
@@ -367,7 +360,7 @@ def _write_npz(path: Path, arrays: dict[str, Any]) -> None:
 def _summary(columns: dict[str, np.ndarray[Any, Any]]) -> Table:
     import numpy as np
 
-    table = _table("", "lowest", "median", "highest")
+    table = terminal.table("", "lowest", "median", "highest")
     valid = columns["valid"]
     rows = {name: x for name, x in columns.items() if x.ndim == 1 and name not in ("valid", "seeds")}
     rows |= {f"descriptor {i + 1}": x for i, x in enumerate(columns["descriptors"].T)}
@@ -375,48 +368,3 @@ def _summary(columns: dict[str, np.ndarray[Any, Any]]) -> Table:
         low, middle, high = np.percentile(values[valid], (0, 50, 100))
         table.add_row(name, f"{low:,.3f}", f"{middle:,.3f}", f"{high:,.3f}")
     return table
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
-    return table
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(_without_nan(value), indent=1))
-
-
-def _without_nan(value: Any) -> Any:
-    """JSON has no NaN or infinity: they become null."""
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-@contextmanager
-def _progress(title: str, unit: str) -> Iterator[Progress | None]:
-    """Show a bar on a terminal; elsewhere a line now and then, so that logs stay readable."""
-    if not _err.is_terminal:
-        last = time.monotonic()
-
-        def line(done: int, total: int) -> None:
-            nonlocal last
-            if time.monotonic() - last > 10:
-                last = time.monotonic()
-                print(f"{title}: {done:,} of {total:,} {unit}", file=sys.stderr, flush=True)
-
-        yield line
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    bar = Progress(
-        TextColumn(title), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn(),
-        console=_err, transient=True,
-    )  # fmt: skip
-    with bar:
-        row = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(row, completed=done, total=total)
