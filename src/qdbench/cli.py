@@ -138,7 +138,6 @@ def evaluate(
     )
     if n_valid:
         terminal.out.print(_summary(columns))
-        best = int(np.nanargmax(evaluation.fitness))
         if isinstance(task, qdbench.RobotTask):
             options = {
                 "--solutions": solutions_file,
@@ -146,10 +145,9 @@ def evaluate(
                 "--seed": seed,
                 "--episode-length": episode_length,
                 "--reset-noise": reset_noise,
-                "--index": best,
+                "--index": int(np.nanargmax(evaluation.fitness)),
             }
-            words = [str(word) for pair in options.items() if pair[1] is not None for word in pair]
-            terminal.out.print("Next:", shlex.join(["qdbench", "rollout", task_name, *words]), soft_wrap=True)
+            terminal.out.print(f"Next: {_command('rollout', task_name, options)}", soft_wrap=True)
     if out is not None:
         terminal.out.print(f"Written: {out}")
     return None
@@ -267,6 +265,12 @@ def main() -> None:
     if code == EXIT_INTERRUPTED:  # what Typer makes of Ctrl-C
         print("qdbench: interrupted", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _command(name: str, task_name: str, options: dict[str, Any]) -> str:
+    """Return a command that can be pasted; options that are None are left out."""
+    words = [str(word) for pair in options.items() if pair[1] is not None for word in pair]
+    return shlex.join(["qdbench", name, task_name, *words])
 
 
 def _facts(task: RobotTask) -> dict[str, Any]:
