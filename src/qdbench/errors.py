@@ -2,8 +2,10 @@
 
     QdbenchError
     ├── InvalidInput     (also a ValueError)    an argument's shape, type or value is wrong
-    ├── UnknownName      (also a LookupError)   no task, option or robot part has that name
-    └── BrokenTask       (also a RuntimeError)  a user's robot or function does not keep its promise
+    ├── UnknownName      (also a LookupError)   no task, algorithm, option or robot part has that name
+    ├── BrokenTask       (also a RuntimeError)  a user's robot or function does not keep its promise
+    ├── BrokenAlgorithm  (also a RuntimeError)  an algorithm does not keep the ask/tell contract
+    └── DamagedFile      (also an OSError)      a file of a run is not what was written
 
 A message says what was wrong, the value, and what to do. At the command line each becomes one
 line and exit code 2.
@@ -34,3 +36,11 @@ class UnknownName(QdbenchError, LookupError):
 
 class BrokenTask(QdbenchError, RuntimeError):
     """A robot file or a task function that does not do what its record says."""
+
+
+class BrokenAlgorithm(QdbenchError, RuntimeError):
+    """An algorithm that does not keep the ask/tell contract."""
+
+
+class DamagedFile(QdbenchError, OSError):
+    """A file that was cut short, changed, or written by another version; it is never used."""

@@ -21,9 +21,26 @@ _RESET = 0x71_64_62_65_6E_63_68  # "qdbench": the second half of the key of an e
 
 def stream(seed: int, *name: str | int) -> np.random.Generator:
     """Return the random stream of that name under a root seed."""
+    return np.random.Generator(np.random.Philox(key=_key(seed, *name)))
+
+
+def derived_seed(seed: int, *name: str | int) -> int:
+    """Return the seed of that name under a root seed, for whoever makes streams of their own."""
+    return _key(seed, *name) % 2**64
+
+
+def numbered_seeds(seed: int, *name: str | int, first: int, n: int) -> Seeds:
+    """Return the evaluation seeds number `first` to `first + n - 1` of that name.
+
+    A seed depends on its number alone, not on where a batch of them begins.
+    """
+    block = np.random.Philox(key=_key(seed, *name), counter=first // 4)  # makes four numbers per count
+    return block.random_raw(first % 4 + n)[first % 4 :]
+
+
+def _key(seed: int, *name: str | int) -> int:
     words = (_checked(seed), *(word if isinstance(word, str) else _checked(word) for word in name))
-    digest = hashlib.sha256(repr(words).encode()).digest()
-    return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
+    return int.from_bytes(hashlib.sha256(repr(words).encode()).digest()[:16], "little")
 
 
 def evaluation_seeds(seed: int, n: int) -> Seeds:

@@ -1,0 +1,1 @@
+"""The ask/tell contract, a check that an algorithm keeps it, and the algorithms, one file each."""

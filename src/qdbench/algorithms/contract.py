@@ -1,0 +1,71 @@
+"""What an algorithm is given and what it offers; it never sees a task or physics.
+
+algorithm = MapElites(problem, seed, batch_size=256)
+solutions = algorithm.ask()           # (n, parameters) float32
+algorithm.tell(evaluated)             # the same solutions, evaluated once each, in the same order
+algorithm.collection()                # what it would hand to a user
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from qdbench.archives.archive import Archive
+from qdbench.archives.evaluated import Evaluated
+from qdbench.policy import Parameters
+
+State = Mapping[str, Any]
+"""What a checkpoint keeps: by name, NumPy arrays (no objects), what JSON can hold, or a State."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """All an algorithm knows about a task: sizes, bounds, and how fresh solutions are drawn."""
+
+    n_parameters: int
+    descriptor_bounds: tuple[tuple[float, float], ...]
+    cells: tuple[int, ...]
+    """The shape of the task's grid."""
+    fitness_bounds: tuple[float, float]
+    random_solutions: Callable[[int, np.random.Generator], Parameters]
+    """`random_solutions(n, generator)` returns (n, parameters), an algorithm's usual start."""
+
+
+@runtime_checkable
+class Algorithm(Protocol):
+    """What the loop relies on. The constructor is `Class(problem, seed, *, option=default, …)`.
+
+    An evaluation is one episode: to sample a solution k times, ask for it k times. Seeds and numbers
+    of the evaluations are given by the loop and come with `tell`. All randomness comes from `seed`.
+    """
+
+    def ask(self) -> Parameters:
+        """Return the next solutions; asked again before `tell`, the same ones."""
+
+    def tell(self, evaluated: Evaluated) -> None:
+        """Learn what the asked solutions did. Invalid ones have NaN. The arrays are the caller's: copy."""
+
+    def collection(self) -> Evaluated:
+        """Return the solutions to hand to a user; the arrays need only be good until the next `tell`."""
+
+    def state(self) -> State:
+        """Return all that `restore` needs; the arrays need only be good until the next `tell`."""
+
+    def restore(self, state: State) -> None:
+        """Become, on a fresh instance with the same arguments, the algorithm `state` was taken from.
+
+        If solutions had been asked for and not told, the next `ask` returns them again.
+        """
+
+
+@runtime_checkable
+class HasArchive(Protocol):
+    """An algorithm with a container of its own, on which it is measured too."""
+
+    @property
+    def archive(self) -> Archive:
+        """The container."""

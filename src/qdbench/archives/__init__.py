@@ -1,0 +1,1 @@
+"""Containers of elites: one insertion rule; grid, CVT and unstructured only answer "which cell?"."""

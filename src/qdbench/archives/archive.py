@@ -1,0 +1,146 @@
+"""An archive of elites, at most one per cell: the insertion rule and the memory.
+
+The rule: a solution enters the cell of its descriptor if the cell is empty or the solution is
+strictly fitter than the elite in it. Of equals the earlier one stays; invalid ones never enter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdbench.archives.evaluated import Evaluated
+
+Cells = NDArray[np.int64]
+
+RESERVED_BYTES = 2**31
+"""Room that is set aside at once, enough for each of the nine tasks. The system hands out the pages of a
+large array as they are first written, so that memory grows with the elites, without ever copying them."""
+
+USUAL_CELLS = 10_000
+
+
+class Geometry(Protocol):
+    """How descriptors are divided into cells."""
+
+    @property
+    def kind(self) -> str:
+        """The geometry's name in files."""
+
+    @property
+    def n_cells(self) -> int | None:
+        """How many cells there are; None where nothing limits them."""
+
+    def cells(self, descriptors: NDArray[np.float64]) -> Cells:
+        """Return the cell of every descriptor; values outside the bounds count into the border."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what a reader of the archive's file needs to find the cells again."""
+
+
+class Archive:
+    """Elites in the order in which their cells were first filled; memory grows with their number."""
+
+    def __init__(self, geometry: Geometry, n_parameters: int, *, samples: int = 1) -> None:
+        self.geometry = geometry
+        self._n = 0
+        dimensions = len(geometry.arrays()["descriptor_bounds"])
+        room = min(geometry.n_cells or USUAL_CELLS, RESERVED_BYTES // (4 * n_parameters) + 1)
+        self._columns = Evaluated(
+            solutions=np.empty((room, n_parameters), np.float32),
+            fitness=np.empty(room),
+            descriptors=np.empty((room, dimensions)),
+            evaluations=np.empty((room, samples), np.int64),
+            seeds=np.empty((room, samples), np.uint64),
+        )
+        self._cells = np.empty(room, np.int64)
+        self._slots: dict[int, int] = {}  # cell -> row
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def elites(self) -> Evaluated:
+        """The elites, read-only; good until the next insertion."""
+        elites = self._columns[: self._n]
+        for field in fields(elites):
+            getattr(elites, field.name).flags.writeable = False
+        return elites
+
+    @property
+    def cells(self) -> Cells:
+        """The elites' cells, read-only; good until the next insertion."""
+        cells = self._cells[: self._n]
+        cells.flags.writeable = False
+        return cells
+
+    def insert(self, batch: Evaluated) -> int:
+        """Insert solutions as if one by one in their order; return how many cells changed."""
+        rows = np.flatnonzero(batch.valid)
+        winners, cells = self._contest(batch.fitness[rows], batch.descriptors[rows])
+        self._put(batch, rows[winners], cells)
+        return len(cells)
+
+    def _contest(
+        self, fitness: NDArray[np.float64], descriptors: NDArray[np.float64]
+    ) -> tuple[NDArray[np.intp], Cells]:
+        """Return which candidates end up in the archive, and in which cells."""
+        cells = self.geometry.cells(descriptors)
+        order = np.lexsort((-fitness, cells))  # stable: of equals the first
+        changes = np.diff(cells[order], prepend=-1) != 0
+        best = order[changes]
+        _, arrivals = np.unique(cells, return_index=True)  # when each cell was first reached
+        best = best[np.argsort(arrivals)]
+        rows = self._rows(cells[best])
+        incumbent = np.full(len(best), -np.inf)
+        incumbent[rows >= 0] = self._columns.fitness[rows[rows >= 0]]
+        best = best[fitness[best] > incumbent]
+        return best, cells[best]
+
+    def _rows(self, cells: Cells) -> NDArray[np.int64]:
+        """Return the rows that hold these cells, -1 for an empty cell."""
+        return np.array([self._slots.get(cell, -1) for cell in cells.tolist()], np.int64)
+
+    def _put(self, batch: Evaluated, winners: NDArray[np.intp], cells: Cells) -> None:
+        rows = self._rows(cells)
+        new = np.flatnonzero(rows < 0)
+        rows[new] = np.arange(self._n, self._n + len(new))
+        self._slots.update(zip(cells[new].tolist(), rows[new].tolist(), strict=True))
+        self._n += len(new)
+        if self._n > len(self._cells):
+            self._grow(max(self._n, len(self._cells) * 3 // 2))
+        self._cells[rows] = cells
+        for name in ("fitness", "descriptors", "evaluations", "seeds"):
+            getattr(self._columns, name)[rows] = getattr(batch, name)[winners]
+        for row, winner in zip(rows.tolist(), winners.tolist(), strict=True):
+            self._columns.solutions[row] = batch.solutions[winner]  # one by one: no copy of many in between
+
+    def _grow(self, capacity: int) -> None:
+
+        def larger(array: NDArray[Any]) -> NDArray[Any]:
+            copy = np.empty((capacity, *array.shape[1:]), array.dtype)
+            copy[: len(array)] = array
+            return copy
+
+        columns = {f.name: larger(getattr(self._columns, f.name)) for f in fields(self._columns)}
+        self._columns, self._cells = Evaluated(**columns), larger(self._cells)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the elites and their cells, row by row; good until the next insertion."""
+        elites = self.elites
+        return {"cells": self.cells, **{field.name: getattr(elites, field.name) for field in fields(elites)}}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Become the archive that `state` was taken from; its arrays are copied."""
+        cells = state["cells"]
+        self._n = len(cells)
+        if self._n > len(self._cells):
+            self._grow(self._n)
+        self._cells[: self._n] = cells
+        for field in fields(Evaluated):
+            getattr(self._columns, field.name)[: self._n] = state[field.name]
+        self._slots = {cell: row for row, cell in enumerate(cells.tolist())}

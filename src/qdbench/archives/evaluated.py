@@ -1,0 +1,44 @@
+"""Solutions together with what their evaluation gave: what algorithms are told, and what archives hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdbench.policy import Parameters
+from qdbench.seeds import Seeds
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """Solutions, one row each, with fitness and descriptor.
+
+    An evaluation is one episode with a number and a seed. A solution that was sampled k times has k
+    of both; rows with fewer samples are filled up with evaluation -1 and seed 0.
+    """
+
+    solutions: Parameters  #: (n, parameters) float32
+    fitness: NDArray[np.float64]  #: (n,) NaN where invalid
+    descriptors: NDArray[np.float64]  #: (n, dimensions) raw, never clipped; NaN where invalid
+    evaluations: NDArray[np.int64]  #: (n, k) numbers of the evaluations, counted from 0
+    seeds: Seeds  #: (n, k) the evaluations' seeds
+
+    def __len__(self) -> int:
+        return len(self.fitness)
+
+    @property
+    def valid(self) -> NDArray[np.bool_]:
+        """Which rows may enter an archive, (n,)."""
+        return np.isfinite(self.fitness) & np.isfinite(self.descriptors).all(axis=1)
+
+    @property
+    def samples(self) -> NDArray[np.int64]:
+        """How often each solution was evaluated, (n,)."""
+        samples: NDArray[np.int64] = (self.evaluations >= 0).sum(axis=1)
+        return samples
+
+    def __getitem__(self, rows: slice | NDArray[np.intp] | NDArray[np.bool_]) -> Evaluated:
+        """Return some of the rows."""
+        return Evaluated(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
