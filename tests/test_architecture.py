@@ -22,13 +22,21 @@ ARROWS = {
     "robots": {"errors", "seeds"},
     "tasks": {"errors", "seeds", "policy", "robots"},
     "simulation": {"errors", "seeds", "policy", "robots", "tasks"},
-    "report": {"errors", "tasks", "simulation"},
+    "archives": {"errors", "seeds", "policy"},
+    "algorithms": {"errors", "seeds", "policy", "archives"},
+    "metrics": {"errors", "archives"},
+    "experiments": {"errors", "seeds", "policy", "tasks", "archives", "algorithms", "metrics"},
+    "report": {"errors", "tasks", "simulation", "archives", "experiments"},
 }
 ONLY_IN = {
     "matplotlib": {"report"},
     "rich": {"cli", "terminal"},
     "typer": {"cli"},
     "threadpoolctl": {"simulation"},
+    "mujoco": {"robots", "tasks", "simulation", "report", "cli"},
+    "scipy": {"archives", "report"},
+    "filelock": {"experiments"},
+    "ribs": {"algorithms"},
 }
 LAZY = {("tasks", "simulation")}  # Task.evaluate reaches the engine when it is called
 

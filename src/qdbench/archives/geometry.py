@@ -42,6 +42,15 @@ class Grid:
         self.n_cells = prod(self.shape)
         self._counts = np.array(self.shape, np.float64)
 
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Grid)
+            and self.shape == other.shape
+            and np.array_equal(self._box.bounds, other._box.bounds)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # nothing needs a grid as a key
+
     def cells(self, descriptors: NDArray[np.float64]) -> Cells:
         """Return the cell of every descriptor; values outside the bounds count into the border."""
         along = np.clip(self._box.shares(descriptors) * self._counts, 0, self._counts - 1)

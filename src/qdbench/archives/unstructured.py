@@ -68,13 +68,14 @@ class UnstructuredArchive(Archive):
     ) -> tuple[NDArray[np.intp], Cells]:
         """Return which candidates end up in the archive, and in which rows."""
         old, candidates = self._places, self.geometry.box.shares(descriptors)
-        near_old, near_candidates = self._near(old, candidates), self._near(candidates, candidates)
+        near_elites = self._near_elites(candidates)
+        near = self._distances(candidates[:, None], candidates[None]) <= self.geometry.threshold
         holder: dict[int, int] = {}  # row -> the candidate that took it
-        row_of: dict[int, int] = {}  # candidate that is an elite now -> its row
+        row_of = np.full(len(candidates), -1)  # candidate -> the row it holds
         n, elite_fitness = len(old), self.elites.fitness
-        for i in range(len(candidates)):
-            rows = [row for row in near_old[i] if row not in holder]
-            rows += [row_of[j] for j in near_candidates[i] if j < i and j in row_of]
+        for i, found in enumerate(near_elites):
+            rows = [row for row in found if row not in holder]
+            rows += row_of[near[i] & (row_of >= 0)].tolist()
             if not rows:
                 row, n = n, n + 1
             elif len(rows) == 1:
@@ -82,30 +83,37 @@ class UnstructuredArchive(Archive):
                 incumbent = fitness[holder[row]] if row in holder else elite_fitness[row]
                 if not fitness[i] > incumbent:
                     continue
-                row_of.pop(holder.get(row, -1), None)
+                if row in holder:
+                    row_of[holder[row]] = -1
             else:
                 continue
             holder[row], row_of[i] = i, row
         cells = np.array(sorted(holder), np.int64)
         winners = np.array([holder[row] for row in cells.tolist()], np.intp)
-        places = np.concatenate([old, np.empty((n - len(old), old.shape[1]))])
-        places[cells] = candidates[winners]
-        self._places = places
+        self._places = np.concatenate([old, np.empty((n - len(old), old.shape[1]))])
+        self._places[cells] = candidates[winners]
         return winners, cells
 
-    def _near(self, points: NDArray[np.float64], queries: NDArray[np.float64]) -> list[list[int]]:
-        """Return for each query the points within the threshold."""
-        if not len(points) or not len(queries):
-            return [[] for _ in queries]
+    def _near_elites(self, candidates: NDArray[np.float64]) -> list[list[int]]:
+        """Return for each candidate the rows of the elites within the threshold."""
+        if not len(self._places) or not len(candidates):
+            return [[] for _ in candidates]
         threshold = self.geometry.threshold
-        lists = KDTree(points).query_ball_point(queries, threshold * (1 + 1e-9))
+        lists = KDTree(self._places).query_ball_point(candidates, threshold * (1 + 1e-9))
         counts = [len(found) for found in lists]
         found = np.concatenate(lists).astype(np.intp)
         # the tree's sums may round differently from case to case; the last word has one formula
-        apart = np.square(points[found] - np.repeat(queries, counts, axis=0)).sum(axis=1)
-        within = (np.sqrt(apart) <= threshold).tolist()
-        rows = iter(zip(found.tolist(), within, strict=True))
-        return [[j for j, is_near in islice(rows, count) if is_near] for count in counts]
+        apart = self._distances(self._places[found], np.repeat(candidates, counts, axis=0))
+        rows = iter(zip(found.tolist(), (apart <= threshold).tolist(), strict=True))
+        return [[row for row, is_near in islice(rows, count) if is_near] for count in counts]
+
+    @staticmethod
+    def _distances(here: NDArray[np.float64], there: NDArray[np.float64]) -> NDArray[np.float64]:
+        squares = np.square(here - there)
+        total = squares[..., 0].copy()
+        for dimension in range(1, squares.shape[-1]):  # in this order, whatever the shape
+            total += squares[..., dimension]
+        return np.sqrt(total)
 
 
 def _parts(batch: Evaluated) -> list[Evaluated]:

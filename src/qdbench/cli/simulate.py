@@ -1,14 +1,8 @@
-"""The command line: arguments in, tables and files out, nothing else.
-
-Heavy imports happen inside the commands, so that `--help` and `tasks` answer at once.
-"""
+"""Commands about tasks and single evaluations: tasks, evaluate, rollout, bench."""
 
 from __future__ import annotations
 
 import math
-import os
-import shlex
-import sys
 import time
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -21,7 +15,21 @@ import typer
 
 import qdbench
 from qdbench import terminal
-from qdbench.errors import InvalidInput, QdbenchError
+from qdbench.cli.app import (
+    AsJson,
+    EpisodeLength,
+    RandomCount,
+    ResetNoise,
+    Seed,
+    SolutionsFile,
+    TaskName,
+    Workers,
+    app,
+    chosen_task,
+    command_line,
+    require_writable,
+)
+from qdbench.errors import InvalidInput
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,43 +38,6 @@ if TYPE_CHECKING:
     from qdbench import RobotTask, Task
     from qdbench.policy import Parameters
     from qdbench.seeds import Seeds
-
-EXIT_BAD_INPUT = 2
-EXIT_INTERRUPTED = 130
-
-app = typer.Typer(
-    name="qdbench",
-    help="Benchmark Quality-Diversity algorithms that evolve neural robot controllers.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
-TaskName = Annotated[
-    str, typer.Argument(metavar="TASK", help="A name from `qdbench tasks`, or module:attribute.")
-]
-SolutionsFile = Annotated[
-    Path | None, typer.Option("--solutions", metavar="FILE.npy", help="Solutions, float32, one row each.")
-]
-RandomCount = Annotated[
-    int | None, typer.Option("--random", metavar="N", help="Use N fresh random policies.")
-]
-Seed = Annotated[int, typer.Option(min=0, help="Root seed of the random policies and the episodes.")]
-EpisodeLength = Annotated[
-    int | None, typer.Option(metavar="T", help="Control steps at most. [default: 1000]")
-]
-ResetNoise = Annotated[
-    float | None, typer.Option(help="± on joint angles and velocities. [default: the task's]")
-]
-Workers = Annotated[int | None, typer.Option(metavar="W", help="Threads. [default: all cores]")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-
-
-@app.callback(invoke_without_command=True)
-def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
-) -> None:
-    if version:
-        print(qdbench.__version__)
-        raise typer.Exit
 
 
 @app.command()
@@ -108,10 +79,10 @@ def evaluate(
     """Evaluate solutions from a file, or fresh random policies, one episode each."""
     import numpy as np
 
-    task = _task(task_name, episode_length, reset_noise)
+    task = chosen_task(task_name, episode_length, reset_noise)
     solutions, seeds = _solutions(task, solutions_file, random, seed)
     if out is not None:
-        _require_writable(out, ".npz")
+        require_writable(out, ".npz")
     start = time.perf_counter()
     with terminal.progress(f"evaluating {task.name}", "evaluations") as progress:
         evaluation = task.evaluate(solutions, seeds, workers=workers, progress=progress)
@@ -125,7 +96,9 @@ def evaluate(
         **evaluation.terms,
     }
     if out is not None:
-        _write_npz(out, {**_provenance(task), **columns})
+        from qdbench.experiments.files import write_npz
+
+        write_npz(out, {**_provenance(task), **columns})
     if as_json:
         numbers = {name: values.tolist() for name, values in columns.items()}
         return terminal.print_json({**_provenance(task), "seconds": seconds, **numbers})
@@ -147,7 +120,7 @@ def evaluate(
                 "--reset-noise": reset_noise,
                 "--index": int(np.nanargmax(evaluation.fitness)),
             }
-            terminal.out.print(f"Next: {_command('rollout', task_name, options)}", soft_wrap=True)
+            terminal.out.print(f"Next: {command_line('rollout', task_name, options)}", soft_wrap=True)
     if out is not None:
         terminal.out.print(f"Written: {out}")
     return None
@@ -170,13 +143,13 @@ def rollout(
 
     Solutions and seeds are those of `qdbench evaluate` with the same options.
     """
-    task = _task(task_name, episode_length, reset_noise)
+    task = chosen_task(task_name, episode_length, reset_noise)
     solutions, seeds = _solutions(task, solutions_file, random, seed)
     if index is not None and index >= len(solutions):
         raise InvalidInput(f"--index is {index}, but there are {len(solutions)} solutions, numbered from 0")
     if not isinstance(task, qdbench.RobotTask):
         raise InvalidInput(f"{task.name} has no robot whose episode could be drawn")
-    _require_writable(out, ".png", ".svg", ".pdf", ".npz")
+    require_writable(out, ".png", ".svg", ".pdf", ".npz")
     if out.suffix != ".npz" and find_spec("matplotlib") is None:
         raise InvalidInput("drawing needs matplotlib: pip install 'qdbench[plot]', or give --out FILE.npz")
     if index is None:
@@ -185,9 +158,11 @@ def rollout(
         index = max(range(len(fitness)), key=lambda i: -math.inf if math.isnan(fitness[i]) else fitness[i])
     episode = task.rollout(solutions[index], int(seeds[index]))
     if out.suffix == ".npz":
+        from qdbench.experiments.files import write_npz
+
         fields = {**_provenance(task), **vars(episode), **episode.terms}
         del fields["terms"]
-        _write_npz(out, fields)
+        write_npz(out, fields)
     else:
         from qdbench.report.episodes import draw_episode
 
@@ -247,32 +222,6 @@ def bench(
     )
 
 
-def main() -> None:
-    """Run the command line; bad input is one line on stderr and exit code 2."""
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # a user's own task lies in the current folder
-    try:
-        code = app(standalone_mode=False)
-    except (QdbenchError, typer.TyperException, OSError, MemoryError) as error:
-        message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
-        if isinstance(error, MemoryError):
-            message = f"not enough memory: {message}"
-        if message:  # empty where help was shown instead
-            print(f"qdbench: {' '.join(message.split())}", file=sys.stderr)
-        sys.exit(EXIT_BAD_INPUT)
-    except typer.Abort:
-        code = EXIT_INTERRUPTED
-    if code == EXIT_INTERRUPTED:  # what Typer makes of Ctrl-C
-        print("qdbench: interrupted", file=sys.stderr)
-    sys.exit(code if isinstance(code, int) else 0)
-
-
-def _command(name: str, task_name: str, options: dict[str, Any]) -> str:
-    """Return a command that can be pasted; options that are None are left out."""
-    words = [str(word) for pair in options.items() if pair[1] is not None for word in pair]
-    return shlex.join(["qdbench", name, task_name, *words])
-
-
 def _facts(task: RobotTask) -> dict[str, Any]:
     return {
         "task": task.name,
@@ -289,13 +238,8 @@ def _facts(task: RobotTask) -> dict[str, Any]:
     }
 
 
-def _task(name: str, episode_length: int | None, reset_noise: float | None) -> Task:
-    options = {"episode_length": episode_length, "reset_noise": reset_noise}
-    return qdbench.make(name, **{key: value for key, value in options.items() if value is not None})
-
-
 def _robot_task(name: str, episode_length: int) -> RobotTask:
-    task = _task(name, episode_length, None)
+    task = chosen_task(name, episode_length, None)
     if not isinstance(task, qdbench.RobotTask):
         raise InvalidInput(f"{task.name} has no physics to measure")
     return task
@@ -321,16 +265,6 @@ def _solutions(task: Task, file: Path | None, n_random: int | None, seed: int) -
     return solutions, qdbench.evaluation_seeds(seed, len(solutions))
 
 
-def _require_writable(path: Path, *endings: str) -> None:
-    """Say so before the work, not after it, when a result could not be written."""
-    if path.suffix not in endings:
-        raise InvalidInput(f"cannot write {str(path)!r}: its name must end in {' or '.join(endings)}")
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InvalidInput(
-            f"cannot write {str(path)!r}: its folder is missing or read-only, or it is a folder"
-        )
-
-
 def _provenance(task: Task) -> dict[str, Any]:
     """Return what a result needs to be told comparable later."""
     import platform
@@ -347,18 +281,6 @@ def _provenance(task: Task) -> dict[str, Any]:
         "numpy": np.__version__,
         "machine": platform.machine(),
     }
-
-
-def _write_npz(path: Path, arrays: dict[str, Any]) -> None:
-    """Write beside and rename over, so that a crash never leaves half a file."""
-    import numpy as np
-
-    beside = path.with_name(f".{path.name}.{os.getpid()}.npz")
-    try:
-        np.savez(beside, **arrays)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _summary(columns: dict[str, np.ndarray[Any, Any]]) -> Table:

@@ -1,0 +1,1 @@
+"""Runs: the loop, and the folder a run leaves behind."""

@@ -1,0 +1,94 @@
+"""Read a run back: `qdbench.load("results/ant_omni/map_elites/seed-0")`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdbench.archives.evaluated import Evaluated
+from qdbench.errors import DamagedFile, InvalidInput
+from qdbench.experiments.files import damage_named, read_npz
+from qdbench.experiments.store import RunFolder, read_metrics, require_metrics
+
+
+@dataclass(frozen=True, eq=False)
+class StoredArchive:
+    """archive.npz: the elites, their cells, and the geometry of the cells."""
+
+    elites: Evaluated
+    cells: NDArray[np.int64]  #: (n,) the elites' cells
+    kind: str
+    """`grid`, `cvt` or `unstructured`."""
+    geometry: dict[str, NDArray[Any]]
+    """descriptor_bounds (dimensions, 2); and shape, centroids or threshold."""
+    about: dict[str, Any]
+    """task, fingerprint, algorithm, seed, fitness_bounds, grid_shape, n_evaluations."""
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run's files; each is read, and checked, when it is first used."""
+
+    path: Path
+    record: dict[str, Any]
+    """run.json"""
+
+    @property
+    def status(self) -> str:
+        """`running` (or killed), `finished`, `stopped` or `failed`."""
+        return str(self.record["status"])
+
+    @cached_property
+    def metrics(self) -> dict[str, NDArray[Any]]:
+        """metrics.csv as arrays by column name, one entry per iteration."""
+        path, written = RunFolder(self.path).metrics_path, self.record["metrics"]
+        data = require_metrics(path, written["bytes"], written["crc32"])
+        if self.status == "running":  # rows since the last checkpoint
+            data = path.read_bytes()
+        elif path.stat().st_size != written["bytes"]:
+            raise DamagedFile(f"{path} is damaged and was not used: it is longer than what was written")
+        return read_metrics(path, data)
+
+    @cached_property
+    def archive(self) -> StoredArchive:
+        """archive.npz; written when the run ends or is stopped."""
+        path = RunFolder(self.path).archive_path
+        if not path.exists():
+            raise InvalidInput(f"{self.path} has no archive yet; its status is {self.status}")
+        arrays = read_npz(path)
+        with damage_named(path):
+            columns = {field.name: arrays.pop(field.name) for field in fields(Evaluated)}
+            del arrays["samples"]
+            cells = arrays.pop("cells")
+            geometry: dict[str, NDArray[Any]] = {
+                name: arrays.pop(name)
+                for name in ("descriptor_bounds", "shape", "centroids", "threshold")
+                if name in arrays
+            }
+            about = {name: array.tolist() for name, array in arrays.items()}
+            kind = about.pop("kind")
+            for name, expected in (("seed", self.record["seed"]), ("task", self.record["task"]["name"])):
+                if about[name] != expected:
+                    raise ValueError(f"it is of another run ({name} {about[name]!r}, not {expected!r})")
+            return StoredArchive(Evaluated(**columns), cells, kind, geometry, about)
+
+    def to_pandas(self) -> Any:
+        """Return the metrics as a pandas DataFrame."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise InvalidInput("to_pandas needs pandas: pip install pandas") from None
+        return pd.DataFrame(self.metrics)
+
+
+def load(path: str | Path) -> StoredRun:
+    """Return the run in a folder."""
+    record = RunFolder(Path(path)).read_record()
+    if record is None:
+        raise InvalidInput(f"{str(path)!r} is not the folder of a run: it has no run.json")
+    return StoredRun(Path(path), record)

@@ -1,0 +1,207 @@
+"""Carry out one run: begin it, continue it, skip it, or say why not."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from qdbench.algorithms.contract import Algorithm
+from qdbench.errors import DamagedFile, InvalidInput, QdbenchError
+from qdbench.experiments.environment import environment
+from qdbench.experiments.files import damage_named
+from qdbench.experiments.interrupt import Interrupt
+from qdbench.experiments.loop import COLUMNS, Listener, Loop, Target, Totals
+from qdbench.experiments.plan import Plan, differences
+from qdbench.experiments.store import MetricsFile, RunFolder
+
+Status = Literal["finished", "skipped", "stopped", "failed"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    status: Status
+    folder: Path
+    totals: Totals
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a run is carried out; nothing here changes its results, only its times."""
+
+    workers: int
+    jobs: int = 1
+    checkpoint_every: float = 30.0
+    """Seconds between checkpoints, at least; longer where one takes long."""
+    elsewhere: bool = False
+    """Continue a run that began on another CPU or with other versions."""
+
+
+def check_plan(plan: Plan, folder: RunFolder, *, elsewhere: bool) -> dict[str, Any] | None:
+    """Return the record of the run in a folder, if there is one and this plan may continue it."""
+    record = folder.read_record()
+    if record is None:
+        return None
+    here = environment()
+    last = record["environments"][-1]
+    changed = differences({key: last.get(key) for key in here}, here)
+    wanted = plan.determinants()
+    recorded = {key: record[key] for key in wanted}
+    if last.get("mujoco") != here["mujoco"]:  # the fingerprint differs for that reason alone
+        recorded["task"] = {**recorded["task"], "fingerprint": wanted["task"]["fingerprint"]}
+    others = differences(recorded, wanted)
+    if others:
+        raise InvalidInput(
+            f"{folder.path} holds another run ({'; '.join(others)}); give --name to make one beside it"
+        )
+    if changed and record["status"] != "finished" and not elsewhere:
+        raise InvalidInput(
+            f"{folder.path} was begun elsewhere ({'; '.join(changed)}): continued here, its bits may differ "
+            "from an uninterrupted run; give --elsewhere to continue all the same"
+        )
+    return record
+
+
+def execute(
+    plan: Plan, out: Path, target: Target, settings: Settings, interrupt: Interrupt, listener: Listener
+) -> Outcome:
+    """Carry out one run until its target; whatever goes wrong, its last good state stays."""
+    folder = RunFolder(plan.folder(out))
+    totals = Totals()
+    try:
+        with folder.locked():
+            record = check_plan(plan, folder, elsewhere=settings.elsewhere)
+            if record is not None:
+                totals = Totals.from_json(record["totals"])
+                if record["status"] == "finished" and target.reached(totals):
+                    return Outcome("skipped", folder.path, totals)
+            run = _Session(plan, folder, target, settings, record)
+            totals = run.totals
+            return run.go(interrupt, listener)
+    except Exception as error:  # of a user's task or algorithm too: the other runs go on
+        return _failure(error, folder, totals)
+
+
+def _failure(error: Exception, folder: RunFolder, totals: Totals) -> Outcome:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    if not isinstance(error, QdbenchError | OSError):
+        reason = f"{type(error).__name__}: {reason}; see {folder.error_path}"
+        folder.error_path.write_text(traceback.format_exc(), encoding="utf-8")
+    return Outcome("failed", folder.path, totals, reason)
+
+
+class _Session:
+    """One run between its begin or continuation and its end."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        folder: RunFolder,
+        target: Target,
+        settings: Settings,
+        record: Mapping[str, Any] | None,
+    ) -> None:
+        self._plan, self._folder, self._target, self._settings = plan, folder, target, settings
+        start = time.perf_counter()
+        algorithm = plan.build()
+        self.totals, metrics = self._continued(algorithm, record)
+        self._loop = Loop(plan, algorithm, self.totals, settings.workers)
+        self.totals.setup_seconds += time.perf_counter() - start
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        here = {**environment(), "workers": settings.workers, "jobs": settings.jobs}
+        before = list(record["environments"]) if record else []
+        self._record: dict[str, Any] = {
+            **plan.determinants(),
+            "name": plan.name,
+            "environments": [*before, here] if before[-1:] != [here] else before,
+            "begun": record["begun"] if record else now,
+        }
+        self._metrics = MetricsFile(folder.metrics_path, COLUMNS, *metrics)
+
+    def _continued(
+        self, algorithm: Algorithm, record: Mapping[str, Any] | None
+    ) -> tuple[Totals, tuple[int, int]]:
+        """Restore the algorithm from the checkpoint, if there is one; return the loop's numbers."""
+        saved = self._folder.read_checkpoint()
+        if saved is None:
+            if record is not None and record["status"] == "finished":
+                raise InvalidInput(f"{self._folder.path} has no checkpoint, so it cannot be extended")
+            return Totals(), (0, 0)
+        state, meta = saved
+        path = self._folder.checkpoint_path
+        with damage_named(path):
+            if record is None:
+                raise DamagedFile(f"{path} has no run.json beside it, so it was not used")
+            others = differences(meta["determinants"], {key: record[key] for key in meta["determinants"]})
+            if others:
+                raise ValueError(f"it is of another run ({'; '.join(others)})")
+            algorithm.restore(state)
+            return Totals.from_json(meta["totals"]), (meta["metrics"]["bytes"], meta["metrics"]["crc32"])
+
+    def go(self, interrupt: Interrupt, listener: Listener) -> Outcome:
+        """Iterate; leave archive, checkpoint and record behind, in this order."""
+        folder, loop = self._folder, self._loop
+        status: Status = "failed"
+        reason = ""
+        try:
+            self._write_record("running")
+            done = loop.run(
+                self._target,
+                folder,
+                self._metrics,
+                interrupt,
+                checkpoint_every=self._settings.checkpoint_every,
+                listener=listener,
+                on_checkpoint=lambda: self._write_record("running"),
+            )
+            loop.checkpoint(folder, self._metrics)
+            folder.write_archive({**self._provenance(), **loop.archive_arrays()})
+            status = "finished" if done else "stopped"
+            self._write_record(status)
+        except Exception as error:
+            outcome = _failure(error, folder, self.totals)
+            self._try_to_record(outcome.reason)
+            return outcome
+        finally:
+            self._metrics.close()
+        return Outcome(status, folder.path, self.totals, reason)
+
+    def _try_to_record(self, reason: str) -> None:
+        """Say in run.json why the run failed, unless that is why it failed."""
+        with suppress(OSError):
+            self._write_record("failed", reason)
+
+    def _write_record(self, status: str, reason: str = "") -> None:
+        totals = self.totals
+        self._folder.write_record(
+            {
+                **self._record,
+                "status": status,
+                "reason": reason,
+                "updated": datetime.now(UTC).isoformat(timespec="seconds"),
+                "target": asdict(self._target),
+                "totals": totals.to_json(),
+                "rest_seconds": totals.seconds - totals.simulation_seconds - totals.algorithm_seconds,
+                "metrics": {"bytes": self._metrics.n_bytes, "crc32": self._metrics.crc},
+            }
+        )
+
+    def _provenance(self) -> dict[str, Any]:
+        plan = self._plan
+        return {
+            "task": plan.task.name,
+            "fingerprint": plan.task.fingerprint,
+            "algorithm": plan.algorithm,
+            "seed": plan.seed,
+            "fitness_bounds": plan.task.fitness_bounds,
+            "grid_shape": plan.task.cells,
+            "n_evaluations": self.totals.evaluations,
+        }

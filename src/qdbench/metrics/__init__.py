@@ -1,0 +1,1 @@
+"""Pure functions of arrays: scores of a set of elites."""

@@ -1,0 +1,46 @@
+"""Coverage, QD score and the extremes of a set of elites."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdbench.archives.archive import Geometry
+from qdbench.archives.evaluated import Evaluated
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What an archive is measured by; NaN where it is empty."""
+
+    coverage: int
+    """How many cells hold an elite."""
+    qd_score: float
+    """Σ (fitness - low) / (high - low) over the elites, on a fixed interval; nothing is clipped."""
+    max_fitness: float
+    sum_fitness: float
+    min_fitness: float
+
+
+def scores(fitness: NDArray[np.float64], interval: tuple[float, float]) -> Scores:
+    """Measure elites by their fitness, (elites,), on the interval (low, high)."""
+    low, high = interval
+    n, total = len(fitness), float(fitness.sum())
+    return Scores(
+        coverage=n,
+        qd_score=(total - n * low) / (high - low),
+        max_fitness=float(fitness.max()) if n else np.nan,
+        sum_fitness=total,
+        min_fitness=float(fitness.min()) if n else np.nan,
+    )
+
+
+def best_per_cell(collection: Evaluated, geometry: Geometry) -> NDArray[np.float64]:
+    """Return the fitness of the fittest of every filled cell: a collection projected onto a geometry."""
+    cells = geometry.cells(collection.descriptors)
+    order = np.lexsort((-collection.fitness, cells))
+    first = np.diff(cells[order], prepend=-1) != 0
+    best: NDArray[np.float64] = collection.fitness[order[first]]
+    return best
