@@ -39,6 +39,50 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+Bars = Callable[[str, float | None, float, str], None]
+"""Called with a label, how much is done (None: that one has ended), how much there is, and a few words."""
+
+
+@contextmanager
+def bars() -> Iterator[Bars]:
+    """Show one bar per label on a terminal; elsewhere a line every ten seconds for each."""
+    if not err.is_terminal:
+        last: dict[str, float] = {}
+
+        def line(label: str, done: float | None, total: float, words: str) -> None:
+            now = time.monotonic()
+            if done is None or now - last.setdefault(label, now) > 10:
+                last[label] = now
+                share = "" if done is None else f"{done / total:4.0%} "
+                print(f"{label}: {share}{words}", file=sys.stderr, flush=True)
+
+        yield line
+        return
+    from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    class _TwoLines(Progress):
+        def get_renderables(self) -> Iterator[Any]:
+            for task in self.tasks:
+                yield self.make_tasks_table([task])
+                yield f"  {task.fields['words']}"
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with _TwoLines(*columns, console=err, transient=True) as shown:
+        rows: dict[str, TaskID] = {}
+
+        def bar(label: str, done: float | None, total: float, words: str) -> None:
+            if done is None:
+                if label in rows:
+                    shown.remove_task(rows.pop(label))
+                shown.console.print(f"{label}: {words}")
+                return
+            if label not in rows:
+                rows[label] = shown.add_task(label, total=total, words=words)
+            shown.update(rows[label], completed=done, words=words)
+
+        yield bar
+
+
 @contextmanager
 def progress(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
     """Show a bar on a terminal; elsewhere a line now and then, so that logs stay readable."""

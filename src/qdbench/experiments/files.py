@@ -28,7 +28,7 @@ def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
 
 def read_npz(path: Path) -> dict[str, NDArray[Any]]:
     """Read all arrays of an .npz file, or say that it is damaged."""
-    with damage_named(path), np.load(path, allow_pickle=False) as file:
+    with damage_named(path), path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
         arrays = dict(file)
     _require_format(path, int(arrays.pop("format", np.array(0))))
     return arrays

@@ -19,7 +19,11 @@ class Interrupt:
 
     def __init__(self) -> None:
         self.signal: int | None = None
-        self._allowed = False
+        self._allowed = self._passed_on = False
+
+    def passed_on(self) -> None:
+        """Raise no more: others were told, and are waited for."""
+        self._passed_on = True
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -41,7 +45,7 @@ class Interrupt:
         """Let an interruption stop what runs inside."""
         self._allowed = True
         try:
-            if self.signal is not None:
+            if self.signal is not None and not self._passed_on:
                 raise Interrupted
             yield
         finally:
@@ -49,6 +53,6 @@ class Interrupt:
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         self.signal = number
-        if self._allowed:
+        if self._allowed and not self._passed_on:
             self._allowed = False  # once: a second one must not stop the cleaning up
             raise Interrupted

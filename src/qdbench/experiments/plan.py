@@ -31,8 +31,8 @@ class Plan:
 
     @property
     def label(self) -> str:
-        """The run in a few words."""
-        return f"{self.task.name} {self._folder_of_algorithm} seed {self.seed}"
+        """The run among others of its task."""
+        return f"{self._folder_of_algorithm}/seed-{self.seed}"
 
     @property
     def _folder_of_algorithm(self) -> str:

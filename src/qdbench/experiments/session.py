@@ -20,7 +20,7 @@ from qdbench.experiments.loop import COLUMNS, Listener, Loop, Target, Totals
 from qdbench.experiments.plan import Plan, differences
 from qdbench.experiments.store import MetricsFile, RunFolder
 
-Status = Literal["finished", "skipped", "stopped", "failed"]
+Status = Literal["finished", "skipped", "stopped", "failed", "not begun"]
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ def check_plan(plan: Plan, folder: RunFolder, *, elsewhere: bool) -> dict[str, A
 
 
 def execute(
-    plan: Plan, out: Path, target: Target, settings: Settings, interrupt: Interrupt, listener: Listener
+    plan: Plan, path: Path, target: Target, settings: Settings, interrupt: Interrupt, listener: Listener
 ) -> Outcome:
-    """Carry out one run until its target; whatever goes wrong, its last good state stays."""
-    folder = RunFolder(plan.folder(out))
+    """Carry out one run in its folder; whatever goes wrong, its last good state stays."""
+    folder = RunFolder(path)
     totals = Totals()
     try:
         with folder.locked():

@@ -50,6 +50,8 @@ class RunFolder:
         except Timeout:
             raise InvalidInput(f"{self.path} is in use by another process; wait for it or stop it") from None
         try:
+            for left_over in self.path.glob(".*.*.[0-9]*"):  # by a kill in the middle of writing
+                left_over.unlink()
             yield
         finally:
             lock.release()

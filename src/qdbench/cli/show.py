@@ -1,0 +1,397 @@
+"""The command `show`: runs in words, numbers and a picture."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib.util import find_spec
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import qdbench
+from qdbench import terminal
+from qdbench.cli.app import AsJson, app, command_line, require_writable
+from qdbench.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from qdbench.experiments.loading import StoredArchive, StoredRun
+    from qdbench.report.raster import Image
+
+SHADES = ".:-=+*#%@"
+VIRIDIS = tuple(
+    map(bytes.fromhex, ("472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", "addc30", "fde725"))
+)
+"""Safe for the colour-blind; without its darkest eighth, which a black terminal would swallow."""
+STRIP, STRIP_ROWS = 90, 2  # columns and rows of a picture of one dimension
+SQUARE = 36  # columns and rows of one of two dimensions, in characters; coloured ones are finer
+COLOURED_SQUARE = 64
+
+
+@app.command()
+def show(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or folders with runs below.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the archive of one run (.png, .svg, .pdf)."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Summarise runs: how far they came, where their time went, what their archives hold."""
+    folders = _run_folders(runs)
+    if out is not None:
+        if len(folders) > 1:
+            raise InvalidInput(
+                f"--out draws one archive, but these are {len(folders)} runs; give one of them"
+            )
+        require_writable(out, ".png", ".svg", ".pdf")
+        if find_spec("matplotlib") is None:
+            raise InvalidInput("drawing needs matplotlib: pip install 'qdbench[plot]'")
+    summaries = []
+    for folder in folders:
+        run = qdbench.load(folder)
+        summaries.append(_summary(run))
+        if out is not None:
+            from qdbench.report.heatmaps import save_archive
+
+            save_archive(run, out)
+        if not as_json:
+            _print_run(run, summaries[-1])
+    if as_json:
+        return terminal.print_json(summaries)
+    if len(folders) > 1:
+        _print_table(summaries)
+    if out is not None:
+        return terminal.out.print(f"Written: {out}", soft_wrap=True)
+    drawable = [summary["run"] for summary in summaries if summary["archive_evaluations"] is not None]
+    following = (
+        command_line("show", drawable[0], {"--out": "archive.png"})
+        if drawable
+        else command_line("resume", summaries[0]["run"], {})
+    )
+    return terminal.out.print(f"Next: {following}", soft_wrap=True)
+
+
+def _run_folders(paths: Sequence[Path]) -> list[Path]:
+    found: dict[Path, None] = {}
+    for path in paths:
+        if not path.is_dir():
+            raise InvalidInput(f"{str(path)!r} is not a folder; give the folder of a run")
+        here = [path] if (path / "run.json").exists() else [file.parent for file in path.rglob("run.json")]
+        if not here:
+            raise InvalidInput(f"{str(path)!r} holds no run: there is no run.json in it or below")
+        found |= dict.fromkeys(sorted(here, key=_natural))
+    return list(found)
+
+
+def _natural(path: Path) -> list[str | int]:
+    """Return a key that sorts seed-2 before seed-10."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", str(path))]
+
+
+# The numbers
+
+
+def _summary(run: StoredRun) -> dict[str, Any]:
+    """Return all that is told about a run, as JSON holds it."""
+    record = run.record
+    last = {name: values[-1].item() for name, values in run.metrics.items() if len(values)}
+    at_checkpoint = record["totals"]
+    totals = {name: last.get(name, value) for name, value in at_checkpoint.items()}
+    parts = {f"{part}_seconds": totals[f"{part}_seconds"] for part in ("simulation", "algorithm")}
+    archive = _archive(run)
+    cells = record["task"]["options"]["cells"]
+    return {
+        "run": str(run.path),
+        **{key: record[key] for key in ("task", "algorithm", "seed", "name", "status", "reason")},
+        **{key: record[key] for key in ("begun", "updated", "target")},
+        **{key: totals[key] for key in ("evaluations", "iteration", "steps", "invalid")},
+        "checkpoint_evaluations": at_checkpoint["evaluations"],
+        "archive_evaluations": None if archive is None else archive.about["n_evaluations"],
+        "seconds": totals["seconds"],
+        **parts,
+        "rest_seconds": totals["seconds"] - sum(parts.values()),
+        **{f"{part}_seconds": totals[f"{part}_seconds"] for part in ("setup", "metrics", "checkpoint")},
+        "container": {**_container(archive), **_scores(last, "", _container(archive)["cells"])},
+        "grid": {"shape": cells, "cells": prod(cells), **_scores(last, "grid_", prod(cells))},
+        "environments": record["environments"],
+    }
+
+
+def _archive(run: StoredRun) -> StoredArchive | None:
+    from qdbench.experiments.store import RunFolder
+
+    return run.archive if RunFolder(run.path).archive_path.exists() else None
+
+
+def _container(archive: StoredArchive | None) -> dict[str, Any]:
+    """Return what an archive is; nothing is known before there is one."""
+    from qdbench.report.raster import n_cells
+
+    if archive is None:
+        return {"kind": None, "cells": None}
+    geometry = archive.geometry
+    known: dict[str, Any] = {
+        name: geometry[name].tolist() for name in ("shape", "threshold") if name in geometry
+    }
+    return {"kind": archive.kind, **known, "cells": n_cells(archive)}
+
+
+def _scores(last: dict[str, Any], prefix: str, cells: int | None) -> dict[str, Any]:
+    names = ("qd_score", "max_fitness", "min_fitness", "sum_fitness")
+    coverage = last.get(f"{prefix}coverage", 0)
+    return {
+        "coverage": coverage,
+        "coverage_share": coverage / cells if cells else None,
+        **{name: last.get(f"{prefix}{name}") for name in names},
+    }
+
+
+# In words
+
+
+def _print_run(run: StoredRun, summary: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    terminal.out.print(summary["run"], style="bold", soft_wrap=True)
+    words = Table(box=None, show_header=False, pad_edge=False)
+    for label, text in (
+        ("task", _about_task(summary["task"])),
+        ("algorithm", _about_algorithm(summary)),
+        ("status", _about_status(summary)),
+        ("evaluations", _about_evaluations(summary)),
+        ("time", _about_time(summary)),
+        *(("ran on", _about_environment(environment)) for environment in summary["environments"]),
+    ):
+        words.add_row(label, text)
+    terminal.out.print(words)
+    terminal.out.print()
+    table = terminal.table("measured on", "coverage", "QD score", "max fitness", "min fitness")
+    own, grid = summary["container"], summary["grid"]
+    rows = {
+        f"its own container{_about_container(own)}": own,
+        f"the task's grid: {_shape(grid['shape'])}": grid,
+    }
+    if own == {"kind": "grid", **grid}:
+        rows = {f"the task's grid, which is its own container: {_shape(grid['shape'])}": grid}
+    for label, scores in rows.items():
+        share = "" if scores["coverage_share"] is None else f" ({scores['coverage_share']:.1%})"
+        numbers = (_number(scores[name]) for name in ("qd_score", "max_fitness", "min_fitness"))
+        table.add_row(label, f"{scores['coverage']:,}{share}", *numbers)
+    terminal.out.print(table)
+    low, high = summary["task"]["fitness_bounds"]
+    terminal.out.print(
+        f"QD score: the sum of (fitness - low) / (high - low), [low, high] = [{low:,g}, {high:,g}]"
+    )
+    _print_archive(_archive(run), summary)
+    terminal.out.print()
+
+
+def _print_archive(archive: StoredArchive | None, summary: dict[str, Any]) -> None:
+    if archive is None:
+        terminal.out.print("No archive yet: it is written when the run ends or is stopped.")
+        return
+    if archive.about["n_evaluations"] != summary["evaluations"]:
+        terminal.out.print(f"The archive is that of {archive.about['n_evaluations']:,} evaluations.")
+    if len(archive.geometry["descriptor_bounds"]) <= 2 and len(archive.elites):
+        terminal.out.print()
+        for line in _picture(archive):
+            terminal.out.print(line, no_wrap=True, crop=False)
+
+
+def _about_task(task: dict[str, Any]) -> str:
+    from qdbench.experiments.plan import as_json
+
+    plain = qdbench.TASKS.get(task["source"])
+    words = [f"{task['name']}, version {task['version']}, fingerprint {task['fingerprint']}"]
+    for name, value in task["options"].items():
+        default = value if plain is None else as_json(getattr(plain, name))
+        if value != default:
+            words.append(f"{name.replace('_', ' ')} {value} instead of {default}")
+        elif name == "episode_length":
+            words.append(f"episode length {value}")
+    return ", ".join(words)
+
+
+def _about_algorithm(summary: dict[str, Any]) -> str:
+    algorithm = summary["algorithm"]
+    options = ", ".join(f"{name}={value}" for name, value in algorithm["options"].items())
+    name = f" ({summary['name']})" if summary["name"] else ""
+    return f"{algorithm['name']}{name}, seed {summary['seed']}{': ' * bool(options)}{options}"
+
+
+def _about_status(summary: dict[str, Any]) -> str:
+    status = str(summary["status"])
+    continued = "the same `qdbench run` command, or `qdbench resume`, continues it"
+    if status == "running":
+        kept = f"from evaluation {summary['checkpoint_evaluations']:,}"
+        return f"running (last checkpoint {summary['updated']}), or killed: then {continued} {kept}"
+    if status == "stopped":
+        return f"stopped at {summary['updated']}; {continued}"
+    reason = f": {summary['reason']}" if summary["reason"] else ""
+    return f"{status} at {summary['updated']}{reason}"
+
+
+def _about_evaluations(summary: dict[str, Any]) -> str:
+    target = summary["target"]
+    ends = [f"{target['evaluations']:,}"] if target["evaluations"] else []
+    ends += [f"{target['seconds']:,g} s"] if target["seconds"] else []
+    return f"{summary['evaluations']:,} (target {' or '.join(ends)}), {summary['invalid']:,} of them invalid"
+
+
+def _about_time(summary: dict[str, Any]) -> str:
+    total = summary["seconds"]
+    if not total:
+        return f"{summary['setup_seconds']:.2f} s of set-up"
+    shares = (
+        f"{part} {summary[f'{part}_seconds'] / total:.1%}" for part in ("simulation", "algorithm", "rest")
+    )
+    apart = {"set-up": "setup", "metrics": "metrics", "checkpoints": "checkpoint"}
+    others = (f"{label} {summary[f'{part}_seconds']:,.2f} s" for label, part in apart.items())
+    rate = summary["evaluations"] / total
+    return f"{total:,.2f} s ({rate:,.0f} evaluations/s): {', '.join(shares)}; besides: {', '.join(others)}"
+
+
+def _about_environment(environment: dict[str, Any]) -> str:
+    known = dict(environment)
+    cpu, system = known.pop("cpu", "?"), known.pop("system", "?")
+    workers, jobs = known.pop("workers", "?"), known.pop("jobs", 1)
+    versions = ", ".join(f"{name} {version}" for name, version in known.items())
+    beside = f", {jobs} runs at a time" if jobs != 1 else ""
+    return f"{cpu}, {system}, {workers} workers{beside}; {versions}"
+
+
+def _about_container(container: dict[str, Any]) -> str:
+    if container["kind"] is None:
+        return ""
+    words = f": {container['kind']}"
+    if "shape" in container:
+        return f"{words} {_shape(container['shape'])}"
+    if "threshold" in container:
+        words += f", threshold {container['threshold']:.3g}"
+    return f"{words}, {container['cells']:,} cells" if container["cells"] else words
+
+
+def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
+    table = terminal.table("run", "status", "evaluations", "seconds", "coverage", "QD score", "max fitness")
+    for summary in summaries:
+        scores = summary["container"]
+        table.add_row(
+            summary["run"],
+            summary["status"],
+            f"{summary['evaluations']:,}",
+            f"{summary['seconds']:,.1f}",
+            f"{scores['coverage']:,}",
+            _number(scores["qd_score"]),
+            _number(scores["max_fitness"]),
+        )
+    terminal.out.print(table)
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape))
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None or value != value else f"{value:,.2f}"
+
+
+# As a picture
+
+
+def _picture(archive: StoredArchive) -> list[Text]:
+    """Return the lines of a framed picture of one or two dimensions, and what it means."""
+    from rich.text import Text
+
+    from qdbench.report.raster import pooled, raster
+
+    console = terminal.out
+    coloured = bool(console.color_system) and not console.no_color and not console.options.ascii_only
+    (left, right), *upwards = archive.geometry["descriptor_bounds"].tolist()
+    widest = (COLOURED_SQUARE if coloured else SQUARE) if upwards else STRIP
+    columns = min(widest, max(console.width - 12, 8))
+    image, block = pooled(raster(archive), columns, columns)
+    zoom = max(columns // max(image.shape), 1)
+    image = image.repeat(zoom, axis=1).repeat(zoom if upwards else STRIP_ROWS, axis=0)
+    low, high = float(archive.elites.fitness.min()), float(archive.elites.fitness.max())
+    shades = (image - low) / ((high - low) or 1.0)
+    rows = _half_blocks(shades) if coloured else _characters(shades, 2 if upwards else 1)
+    bottom, top = (f"{bound:g}" for bound in upwards[0]) if upwards else ("", "")
+    margin = " " * (max(len(bottom), len(top)) + 1)
+    border = f"+{'-' * len(rows[0])}+"
+    along = f"{left:g}", f"{right:g}"
+    name = " descriptor 1 ".center(len(rows[0]) - len("".join(along)))
+    return [
+        *([Text(f"{margin} descriptor 2")] if upwards else []),
+        Text(f"{top:>{len(margin)}}{border}"),
+        *(Text.assemble(margin, "|", row, "|") for row in rows),
+        Text(f"{bottom:>{len(margin)}}{border}"),
+        Text(f"{margin} {name.join(along)}"),
+        Text.assemble(margin, " ", *_legend(low, high, coloured), _remark(archive, block)),
+    ]
+
+
+def _characters(shades: Image, times: int) -> list[Text]:
+    """Return one row of pixels per line, every mark so many times."""
+    from rich.text import Text
+
+    def mark(shade: float) -> str:
+        return (" " if shade != shade else SHADES[min(int(shade * len(SHADES)), len(SHADES) - 1)]) * times
+
+    return [Text("".join(map(mark, row))) for row in shades[::-1].tolist()]
+
+
+def _half_blocks(shades: Image) -> list[Text]:
+    """Return two rows of pixels per line: a block's upper half in front, its lower half behind."""
+    import numpy as np
+    from rich.text import Text
+
+    if len(shades) % 2:
+        shades = np.pad(shades, ((0, 1), (0, 0)), constant_values=np.nan)
+    lines = []
+    for upper, lower in zip(shades[-1::-2].tolist(), shades[-2::-2].tolist(), strict=True):
+        line = Text()
+        for above, below in zip(map(_colour, upper), map(_colour, lower), strict=True):
+            if above and below:
+                line.append("\N{UPPER HALF BLOCK}", f"{above} on {below}")
+            elif above:
+                line.append("\N{UPPER HALF BLOCK}", above)
+            else:
+                line.append("\N{LOWER HALF BLOCK}" if below else " ", below)
+        lines.append(line)
+    return lines
+
+
+def _colour(shade: float) -> str:
+    """Return a colour between those of VIRIDIS, and none for NaN."""
+    if shade != shade:
+        return ""
+    place = shade * (len(VIRIDIS) - 1)
+    first = min(int(place), len(VIRIDIS) - 2)
+    mixed = (
+        round(one + (place - first) * (other - one))
+        for one, other in zip(VIRIDIS[first], VIRIDIS[first + 1], strict=True)
+    )
+    return f"#{bytes(mixed).hex()}"
+
+
+def _legend(low: float, high: float, coloured: bool) -> list[str | Text | tuple[str, str]]:
+    if not coloured:
+        return [f"fitness {low:,.2f} {SHADES} {high:,.2f}"]
+    ramp = [("\N{FULL BLOCK}", _colour(i / 15)) for i in range(16)]
+    return [f"fitness {low:,.2f} ", *ramp, f" {high:,.2f}"]
+
+
+def _remark(archive: StoredArchive, block: tuple[int, int]) -> str:
+    """Say what a mark stands for where it is not simply a cell."""
+    if archive.kind == "cvt":
+        return "; a mark is the fittest of the cells it touches"
+    size = _shape([n for n in block if n > 1])
+    several = f"; a mark is the fittest of {size} cells" if size else ""
+    return several + "; drawn on the task's grid" * (archive.kind != "grid")
