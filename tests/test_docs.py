@@ -27,16 +27,12 @@ def prepare(page: Path, folder: Path) -> None:
     if page.name == "own-tasks.md":
         (folder / "runner.xml").write_text(blocks(page, "xml")[0])
         (folder / "my_tasks.py").write_text(blocks(page, "python")[0])
+    if page.name == "algorithms.md":
+        (folder / "my_algorithms.py").write_text(blocks(page, "python")[0])
 
 
 SNIPPETS = [(page, code) for page in PAGES for code in blocks(page, "python")]
-COMMANDS = [
-    (page, line.removeprefix("$ "))
-    for page in PAGES
-    for block in blocks(page, "console")
-    for line in block.splitlines()
-    if line.startswith("$ ")
-]
+SESSIONS = [(page, block) for page in PAGES for block in blocks(page, "console")]
 
 
 @pytest.mark.parametrize(("page", "code"), SNIPPETS, ids=lambda x: x.name if isinstance(x, Path) else "")
@@ -46,13 +42,18 @@ def test_snippets_run(page: Path, code: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(("page", "command"), COMMANDS, ids=lambda x: x.name if isinstance(x, Path) else x)
-def test_commands_run(page: Path, command: str, cli: Cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("page", "session"), SESSIONS, ids=lambda x: x.name if isinstance(x, Path) else "")
+def test_commands_run(page: Path, session: str, cli: Cli, tmp_path: Path) -> None:
+    """The commands of a block, one after the other in one folder."""
     prepare(page, tmp_path)
-    program, *arguments = shlex.split(command)
-    assert program == "qdbench"
-    done = cli(*arguments)
-    assert done.returncode == 0, done.stderr
+    for line in session.splitlines():
+        program, *arguments = shlex.split(line.removeprefix("$ "))
+        if program == "python":
+            subprocess.run([sys.executable, *arguments], cwd=tmp_path, check=True)
+        else:
+            assert program == "qdbench"
+            done = cli(*arguments)
+            assert done.returncode == 0, done.stderr
 
 
 def test_the_table_of_tasks_is_the_code_s() -> None:

@@ -24,6 +24,11 @@ def stream(seed: int, *name: str | int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=_key(seed, *name)))
 
 
+def bulk_stream(seed: int, *name: str | int) -> np.random.Generator:
+    """Return a stream that is faster where millions of numbers are drawn, as in variation."""
+    return np.random.Generator(np.random.SFC64(_key(seed, *name)))
+
+
 def derived_seed(seed: int, *name: str | int) -> int:
     """Return the seed of that name under a root seed, for whoever makes streams of their own."""
     return _key(seed, *name) % 2**64

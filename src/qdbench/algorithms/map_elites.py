@@ -12,7 +12,7 @@ from qdbench.archives.geometry import Cvt, Grid, centroids
 from qdbench.archives.unstructured import Apart, UnstructuredArchive
 from qdbench.errors import InvalidInput
 from qdbench.policy import Parameters
-from qdbench.seeds import stream
+from qdbench.seeds import bulk_stream
 
 
 class MapElites:
@@ -46,7 +46,7 @@ class MapElites:
 
     def ask(self) -> Parameters:
         """Return fresh solutions until `initial` were evaluated, then offspring of the elites."""
-        generator = stream(self._seed, "ask", self._iteration)
+        generator = bulk_stream(self._seed, "ask", self._iteration)
         if self._told < self._initial or not len(self.archive):
             return self._problem.random_solutions(self._batch_size, generator)
         return iso_line(self.archive.elites.solutions, self._batch_size, *self._sigmas, generator)

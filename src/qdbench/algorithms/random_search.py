@@ -12,7 +12,7 @@ from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.geometry import Grid
 from qdbench.policy import Parameters
-from qdbench.seeds import stream
+from qdbench.seeds import bulk_stream
 
 WIDTH = 5.0  # of `uniform`: every weight in [-5, 5], as in the authors' later code
 
@@ -38,7 +38,7 @@ class RandomSearch:
 
     def ask(self) -> Parameters:
         """Return fresh solutions."""
-        generator = stream(self._seed, "ask", self._iteration)
+        generator = bulk_stream(self._seed, "ask", self._iteration)
         if self._init == "lecun":
             return self._problem.random_solutions(self._batch_size, generator)
         solutions = generator.random((self._batch_size, self._problem.n_parameters), np.float32)

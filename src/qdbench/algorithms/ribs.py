@@ -46,11 +46,14 @@ class RibsAlgorithm:
 
     def __init__(self, scheduler: Scheduler | BanditScheduler, *, trusted: Sequence[type] = ()) -> None:
         self._scheduler: Any = scheduler  # its private names are the same in all schedulers of pyribs
-        self._trusted = frozenset((kind.__module__, kind.__qualname__) for kind in trusted)
         _check_fields(scheduler.archive)
         _check_fields(scheduler.result_archive)
         try:
-            _load(*_dump(scheduler), self._trusted)
+            saver = _Saver(scheduler)
+            known = {kind for kind in saver.kinds if kind.__module__.startswith("ribs.")}.union(trusted)
+            self._permitted = {(kind.__module__, kind.__qualname__) for kind in known}
+            self._permitted |= {(module, name) for module in PARTS for name in PARTS[module].split()}
+            _load(saver.data, saver.large, self._permitted)
         except Exception as error:  # whatever pickle meets in a user's objects
             raise BrokenAlgorithm(f"a checkpoint of this scheduler would be useless: {error}") from error
 
@@ -99,9 +102,9 @@ class RibsAlgorithm:
 
     def state(self) -> State:
         """Return the scheduler as a pickle, with its large arrays beside it."""
-        data, large = _dump(self._scheduler)
-        beside = {str(i): array for i, array in enumerate(large)}
-        return {"ribs": ribs.__version__, "scheduler": data, "large": beside}
+        saver = _Saver(self._scheduler)
+        beside = {str(i): array for i, array in enumerate(saver.large)}
+        return {"ribs": ribs.__version__, "scheduler": saver.data, "large": beside}
 
     def restore(self, state: State) -> None:
         """Continue from `state`; a pickle that holds anything but parts of a scheduler is refused."""
@@ -111,7 +114,10 @@ class RibsAlgorithm:
                 f"to continue: pip install ribs=={state['ribs']}"
             )
         large = [state["large"][str(i)].copy() for i in range(len(state["large"]))]
-        self._scheduler = _load(state["scheduler"], large, self._trusted)
+        loaded = _load(state["scheduler"], large, self._permitted)
+        if type(loaded) is not type(self._scheduler):
+            raise DamagedFile(f"the pickle holds no {type(self._scheduler).__name__}, but {loaded!r:.60}")
+        self._scheduler = loaded
 
 
 class _Elites(Evaluated):
@@ -181,74 +187,71 @@ def _check_fields(archive: ArchiveBase) -> None:
             )
 
 
-# A scheduler is saved as a pickle, and loaded only if that names nothing but parts of schedulers.
+# A scheduler is saved as a pickle; one is loaded only if it names nothing but the parts of a scheduler:
+# these, the user's trusted classes, and the classes of pyribs that the scheduler had when it was built.
+
+PARTS = {
+    __name__: "TaskGrid",
+    "collections": "deque",
+    "numpy": "dtype ndarray float32 float64 int32 int64 uint64",
+    "numpy._core.multiarray": "_reconstruct scalar",
+    "numpy._core.numeric": "_frombuffer",
+    "numpy.random._pcg64": "PCG64",
+    "numpy.random._philox": "Philox",
+    "numpy.random._pickle": "__bit_generator_ctor __generator_ctor",
+    "numpy.random.bit_generator": "SeedSequence __pyx_unpickle_SeedSequence",
+    "scipy.spatial._kdtree": "KDTree",
+    "sortedcontainers.sortedlist": "SortedList",
+}
 
 LARGE = 2**16  # bytes from which an array is saved as it is, without a copy in the pickle
 
-PARTS = {
-    (__name__, "TaskGrid"),
-    ("collections", "deque"),
-    ("numpy", "dtype"),
-    ("numpy", "ndarray"),
-    ("numpy._core.multiarray", "_reconstruct"),
-    ("numpy._core.multiarray", "scalar"),
-    ("numpy._core.numeric", "_frombuffer"),
-    ("numpy.random._pcg64", "PCG64"),
-    ("numpy.random._philox", "Philox"),
-    ("numpy.random._pickle", "__bit_generator_ctor"),
-    ("numpy.random._pickle", "__generator_ctor"),
-    ("numpy.random.bit_generator", "SeedSequence"),
-    ("numpy.random.bit_generator", "__pyx_unpickle_SeedSequence"),
-    ("scipy.spatial._kdtree", "KDTree"),
-    ("sortedcontainers.sortedlist", "SortedList"),
-}
-"""What is permitted besides the classes of pyribs and NumPy's types of numbers."""
-
 Bytes = NDArray[np.uint8]
+Names = set[tuple[str, str]]  # modules, and what is in them
 
 
-def _dump(scheduler: object) -> tuple[Bytes, list[Bytes]]:
-    large: list[Bytes] = []
+class _Saver(pickle.Pickler):
+    def __init__(self, scheduler: object) -> None:
+        self.large: list[Bytes] = []
+        self.kinds: set[type] = set()
+        file = io.BytesIO()
+        super().__init__(file, 5, buffer_callback=self._belongs_inside)
+        self.dump(scheduler)
+        self.data: Bytes = np.frombuffer(file.getvalue(), np.uint8)
 
-    def belongs_inside(buffer: pickle.PickleBuffer) -> bool:
+    def reducer_override(self, thing: Any) -> Any:
+        self.kinds.add(type(thing))
+        return NotImplemented
+
+    def _belongs_inside(self, buffer: pickle.PickleBuffer) -> bool:
         array = np.frombuffer(buffer.raw(), np.uint8)
         if len(array) >= LARGE:
-            large.append(array)
+            self.large.append(array)
         return len(array) < LARGE
 
-    data = pickle.dumps(scheduler, 5, buffer_callback=belongs_inside)
-    return np.frombuffer(data, np.uint8), large
+
+class _Loader(pickle.Unpickler):
+    def __init__(self, data: Bytes, large: list[Bytes], permitted: Names) -> None:
+        super().__init__(io.BytesIO(data.tobytes()), buffers=large)
+        self._permitted = permitted
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in self._permitted:
+            raise DamagedFile(
+                f"the pickled scheduler holds {module}.{name}, which is no part of it; if that is a class of "
+                "yours, give it to RibsAlgorithm as trusted=(…,)"
+            )
+        found = super().find_class(module, name)
+        return _Store if found is ArrayStore else found
 
 
-def _load(data: Bytes, large: list[Bytes], trusted: frozenset[tuple[str, str]]) -> object:
+def _load(data: Bytes, large: list[Bytes], permitted: Names) -> object:
     try:
-        return _Loader(data, large, trusted).load()
+        return _Loader(data, large, permitted).load()
     except DamagedFile:
         raise
     except Exception as error:  # a damaged pickle may raise anything
         raise DamagedFile(f"the pickled scheduler cannot be read: {type(error).__name__}: {error}") from error
-
-
-class _Loader(pickle.Unpickler):
-    def __init__(self, data: Bytes, large: list[Bytes], trusted: frozenset[tuple[str, str]]) -> None:
-        super().__init__(io.BytesIO(data.tobytes()), buffers=large)
-        self._named = PARTS | trusted
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) in self._named:
-            return super().find_class(module, name)
-        if (module == "numpy" or module.startswith("ribs.")) and "." not in name:
-            found = super().find_class(module, name)
-            if found is ArrayStore:
-                return _Store
-            if isinstance(found, type) and issubclass(found, np.generic):
-                return found
-            if isinstance(found, type) and found.__module__ == module != "numpy":
-                return found
-        raise DamagedFile(
-            f"the pickled scheduler holds {module}.{name}, which is no part of pyribs; if it is a class of "
-            "yours, give it to RibsAlgorithm as trusted=(…,)"
-        )
 
 
 class _Store(ArrayStore):

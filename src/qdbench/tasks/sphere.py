@@ -1,0 +1,42 @@
+"""The sphere with a linear projection, the field's usual toy: no robot, no noise, fast.
+
+    qdbench run qdbench.tasks.sphere:task --evaluations 100000
+
+After Fontaine, Togelius, Nikolaidis and Hoover (2020, "Covariance matrix adaptation for the rapid
+illumination of behavior space"), in 100 dimensions. The fitness is 100 at the sphere's centre, 0.4 × 5.12 in
+every dimension, and 0 in the farthest corner of the box ±5.12; the descriptor is the sum of each half of the
+parameters, those outside the box folded back by 5.12 / x. A sum of many seldom strays far from zero, which is
+what makes the outer cells hard to reach.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdbench.tasks.function_task import FunctionTask
+
+N_PARAMETERS = 100
+EDGE = 5.12
+CENTRE = 0.4 * EDGE
+WORST = N_PARAMETERS * (EDGE + CENTRE) ** 2
+
+
+def sphere(solutions: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return fitness (n,) and descriptors (n, 2)."""
+    x = solutions.astype(np.float64)
+    fitness = 100 * (1 - np.square(x - CENTRE).sum(axis=1) / WORST)
+    outside = np.abs(x) > EDGE
+    x[outside] = EDGE / x[outside]
+    return fitness, x.reshape(len(x), 2, -1).sum(axis=2)
+
+
+task = FunctionTask(
+    name="sphere",
+    function=sphere,
+    n_parameters=N_PARAMETERS,
+    descriptor_bounds=((-EDGE * N_PARAMETERS / 2, EDGE * N_PARAMETERS / 2),) * 2,
+    cells=(100, 100),
+    fitness_bounds=(0.0, 100.0),
+    initial_bounds=(-EDGE, EDGE),
+)
