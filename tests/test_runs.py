@@ -425,9 +425,11 @@ def test_metrics_are_those_of_the_archive(algorithm: str, tmp_path: Path) -> Non
     assert last["grid_sum_fitness"] == pytest.approx(sum(best.values()), rel=1e-12)
     assert last["grid_max_fitness"] == max(best.values())
     assert last["invalid"] == run.record["totals"]["invalid"] > 0
-    assert last["lowest_fitness"] <= last["min_fitness"] <= last["max_fitness"] == last["highest_fitness"]
+    assert last["lowest_fitness"] <= last["min_fitness"] <= last["max_fitness"] <= last["highest_fitness"]
     assert (np.diff(run.metrics["seconds"]) > 0).all()
-    assert (run.metrics["qd_score"][1:] >= run.metrics["qd_score"][:-1]).all() or "unstructured" in algorithm
+    if algorithm != "map_elites_unstructured":  # which turns away what is near to two elites, however fit
+        assert last["max_fitness"] == last["highest_fitness"]
+        assert (np.diff(run.metrics["qd_score"]) >= 0).all()
     totals = run.record["totals"]
     parts = totals["simulation_seconds"] + totals["algorithm_seconds"] + run.record["rest_seconds"]
     assert parts == pytest.approx(totals["seconds"])

@@ -31,7 +31,7 @@ from qdbench.experiments.session import Settings, execute
 from qdbench.experiments.store import RunFolder
 from qdbench.report import heatmaps
 from qdbench.report.heatmaps import draw_archive, fitness_limits, save_archive, title
-from qdbench.report.raster import n_cells, nested, on_grid, pooled, raster
+from qdbench.report.raster import PIXELS, n_cells, nested, on_grid, pooled, raster
 
 SHAPES = {1: (30,), 2: (10, 8), 3: (4, 3, 2), 4: (3, 2, 4, 2), 6: (2, 3, 2, 2, 3, 2)}
 ALGORITHMS = ("map_elites", "cvt_map_elites", "map_elites_unstructured")
@@ -58,6 +58,13 @@ def toy(dimensions: int) -> FunctionTask:
 
 
 Runs = Callable[[str, int], StoredRun]
+
+
+@pytest.fixture(autouse=True)
+def _coarse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coarser pictures, the same in all else."""
+    monkeypatch.setattr(heatmaps, "DPI", 60)
+    monkeypatch.setitem(PIXELS, 2, 250)
 
 
 @pytest.fixture(scope="module")
@@ -146,10 +153,7 @@ def test_pooling_keeps_the_fittest_of_every_block(limits: tuple[int, int]) -> No
 
 
 @pytest.mark.parametrize(("algorithm", "dimensions"), EVERY)
-def test_pictures_show_the_archive(
-    algorithm: str, dimensions: int, runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(heatmaps, "DPI", 60)
+def test_pictures_show_the_archive(algorithm: str, dimensions: int, runs: Runs, tmp_path: Path) -> None:
     run = runs(algorithm, dimensions)
     axes = Figure().add_subplot()
     colours = draw_archive(axes, run.archive, limits=(-3.0, 1.0))
@@ -168,6 +172,11 @@ def test_pictures_show_the_archive(
     save_archive(run, tmp_path / "archive.png")
     red, green, blue = (imread(tmp_path / "archive.png")[..., :3] * 255).round().astype(int).T
     assert len(np.unique((red * 256 + green) * 256 + blue)) > 15
+
+
+def test_the_ending_chooses_the_format(runs: Runs, tmp_path: Path) -> None:
+    save_archive(runs("map_elites", 4), tmp_path / "archive.pdf")
+    assert (tmp_path / "archive.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_the_title_tells_what_is_shown(runs: Runs) -> None:
@@ -241,14 +250,19 @@ def test_json_gives_the_numbers_of_the_files(cli: Cli, runs: Runs) -> None:
         assert got["grid"]["coverage_share"] == metrics["grid_coverage"][-1] / 80
 
 
-def test_several_runs_end_with_a_table(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_runs_end_with_a_table(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     shown = [runs(algorithm, 4) for algorithm in ALGORITHMS]
-    show.show([run.path for run in shown])
+    for run in shown:
+        copied(run, tmp_path / f"results/{run.archive.kind}")
+    monkeypatch.chdir(tmp_path)
+    show.show([Path(f"results/{run.archive.kind}") for run in shown])
     *_, header, first, second, third, following = capsys.readouterr().out.splitlines()
     assert header.split()[:3] == ["run", "status", "evaluations"]
     for row, run in zip((first, second, third), shown, strict=True):
         assert f"{run.metrics['qd_score'][-1]:,.2f}" in row
-    assert following == f"Next: qdbench show {shown[0].path} --out archive.png"
+    assert following == "Next: qdbench show results/grid --out archive.png"
 
 
 def test_words_picture_and_the_next_step(cli: Cli, runs: Runs) -> None:
@@ -367,9 +381,3 @@ def test_without_matplotlib(runs: Runs, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(show, "find_spec", lambda name: None)
     with pytest.raises(InvalidInput, match=r"pip install 'qdbench\[plot\]'"):
         show.show([runs("map_elites", 2).path], out=tmp_path / "x.png")
-
-
-@pytest.mark.parametrize(("ending", "start"), [("pdf", b"%PDF"), ("svg", b"<?xml"), ("png", b"\x89PNG")])
-def test_the_ending_chooses_the_format(ending: str, start: bytes, runs: Runs, tmp_path: Path) -> None:
-    save_archive(runs("map_elites", 4), tmp_path / f"archive.{ending}")
-    assert (tmp_path / f"archive.{ending}").read_bytes().startswith(start)

@@ -14,22 +14,11 @@ import typer
 import qdbench
 from qdbench import terminal
 from qdbench.cli.app import AsJson, app, command_line, require_writable
-from qdbench.errors import InvalidInput
+from qdbench.cli.picture import picture, shape_text
+from qdbench.errors import DamagedFile, InvalidInput
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from qdbench.experiments.loading import StoredArchive, StoredRun
-    from qdbench.report.raster import Image
-
-SHADES = ".:-=+*#%@"
-VIRIDIS = tuple(
-    map(bytes.fromhex, ("472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", "addc30", "fde725"))
-)
-"""Safe for the colour-blind; without its darkest eighth, which a black terminal would swallow."""
-STRIP, STRIP_ROWS = 90, 2  # columns and rows of a picture of one dimension
-SQUARE = 36  # columns and rows of one of two dimensions, in characters; coloured ones are finer
-COLOURED_SQUARE = 64
 
 
 @app.command()
@@ -53,10 +42,14 @@ def show(
         require_writable(out, ".png", ".svg", ".pdf")
         if find_spec("matplotlib") is None:
             raise InvalidInput("drawing needs matplotlib: pip install 'qdbench[plot]'")
-    summaries = []
+    summaries, damaged = [], []
     for folder in folders:
-        run = qdbench.load(folder)
-        summaries.append(_summary(run))
+        try:
+            run = qdbench.load(folder)
+            summaries.append(_summary(run))
+        except DamagedFile as error:
+            damaged.append(str(error))
+            continue
         if out is not None:
             from qdbench.report.heatmaps import save_archive
 
@@ -64,8 +57,16 @@ def show(
         if not as_json:
             _print_run(run, summaries[-1])
     if as_json:
-        return terminal.print_json(summaries)
-    if len(folders) > 1:
+        terminal.print_json(summaries)
+    elif summaries:
+        _print_end(summaries, out)
+    if damaged:
+        raise DamagedFile("; ".join(damaged))
+
+
+def _print_end(summaries: Sequence[dict[str, Any]], out: Path | None) -> None:
+    """Print all runs side by side, and what to do next."""
+    if len(summaries) > 1:
         _print_table(summaries)
     if out is not None:
         return terminal.out.print(f"Written: {out}", soft_wrap=True)
@@ -176,10 +177,10 @@ def _print_run(run: StoredRun, summary: dict[str, Any]) -> None:
     own, grid = summary["container"], summary["grid"]
     rows = {
         f"its own container{_about_container(own)}": own,
-        f"the task's grid: {_shape(grid['shape'])}": grid,
+        f"the task's grid: {shape_text(grid['shape'])}": grid,
     }
     if own == {"kind": "grid", **grid}:
-        rows = {f"the task's grid, which is its own container: {_shape(grid['shape'])}": grid}
+        rows = {f"the task's grid, which is its own container: {shape_text(grid['shape'])}": grid}
     for label, scores in rows.items():
         share = "" if scores["coverage_share"] is None else f" ({scores['coverage_share']:.1%})"
         numbers = (_number(scores[name]) for name in ("qd_score", "max_fitness", "min_fitness"))
@@ -199,9 +200,9 @@ def _print_archive(archive: StoredArchive | None, summary: dict[str, Any]) -> No
         return
     if archive.about["n_evaluations"] != summary["evaluations"]:
         terminal.out.print(f"The archive is that of {archive.about['n_evaluations']:,} evaluations.")
-    if len(archive.geometry["descriptor_bounds"]) <= 2 and len(archive.elites):
+    if len(archive.geometry["descriptor_bounds"]) <= 2 and len(archive):
         terminal.out.print()
-        for line in _picture(archive):
+        for line in picture(archive):
             terminal.out.print(line, no_wrap=True, crop=False)
 
 
@@ -272,7 +273,7 @@ def _about_container(container: dict[str, Any]) -> str:
         return ""
     words = f": {container['kind']}"
     if "shape" in container:
-        return f"{words} {_shape(container['shape'])}"
+        return f"{words} {shape_text(container['shape'])}"
     if "threshold" in container:
         words += f", threshold {container['threshold']:.3g}"
     return f"{words}, {container['cells']:,} cells" if container["cells"] else words
@@ -294,104 +295,5 @@ def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
     terminal.out.print(table)
 
 
-def _shape(shape: Sequence[int]) -> str:
-    return "x".join(map(str, shape))
-
-
 def _number(value: float | None) -> str:
     return "-" if value is None or value != value else f"{value:,.2f}"
-
-
-# As a picture
-
-
-def _picture(archive: StoredArchive) -> list[Text]:
-    """Return the lines of a framed picture of one or two dimensions, and what it means."""
-    from rich.text import Text
-
-    from qdbench.report.raster import pooled, raster
-
-    console = terminal.out
-    coloured = bool(console.color_system) and not console.no_color and not console.options.ascii_only
-    (left, right), *upwards = archive.geometry["descriptor_bounds"].tolist()
-    widest = (COLOURED_SQUARE if coloured else SQUARE) if upwards else STRIP
-    columns = min(widest, max(console.width - 12, 8))
-    image, block = pooled(raster(archive), columns, columns)
-    zoom = max(columns // max(image.shape), 1)
-    image = image.repeat(zoom, axis=1).repeat(zoom if upwards else STRIP_ROWS, axis=0)
-    low, high = float(archive.elites.fitness.min()), float(archive.elites.fitness.max())
-    shades = (image - low) / ((high - low) or 1.0)
-    rows = _half_blocks(shades) if coloured else _characters(shades, 2 if upwards else 1)
-    bottom, top = (f"{bound:g}" for bound in upwards[0]) if upwards else ("", "")
-    margin = " " * (max(len(bottom), len(top)) + 1)
-    border = f"+{'-' * len(rows[0])}+"
-    along = f"{left:g}", f"{right:g}"
-    name = " descriptor 1 ".center(len(rows[0]) - len("".join(along)))
-    return [
-        *([Text(f"{margin} descriptor 2")] if upwards else []),
-        Text(f"{top:>{len(margin)}}{border}"),
-        *(Text.assemble(margin, "|", row, "|") for row in rows),
-        Text(f"{bottom:>{len(margin)}}{border}"),
-        Text(f"{margin} {name.join(along)}"),
-        Text.assemble(margin, " ", *_legend(low, high, coloured), _remark(archive, block)),
-    ]
-
-
-def _characters(shades: Image, times: int) -> list[Text]:
-    """Return one row of pixels per line, every mark so many times."""
-    from rich.text import Text
-
-    def mark(shade: float) -> str:
-        return (" " if shade != shade else SHADES[min(int(shade * len(SHADES)), len(SHADES) - 1)]) * times
-
-    return [Text("".join(map(mark, row))) for row in shades[::-1].tolist()]
-
-
-def _half_blocks(shades: Image) -> list[Text]:
-    """Return two rows of pixels per line: a block's upper half in front, its lower half behind."""
-    import numpy as np
-    from rich.text import Text
-
-    if len(shades) % 2:
-        shades = np.pad(shades, ((0, 1), (0, 0)), constant_values=np.nan)
-    lines = []
-    for upper, lower in zip(shades[-1::-2].tolist(), shades[-2::-2].tolist(), strict=True):
-        line = Text()
-        for above, below in zip(map(_colour, upper), map(_colour, lower), strict=True):
-            if above and below:
-                line.append("\N{UPPER HALF BLOCK}", f"{above} on {below}")
-            elif above:
-                line.append("\N{UPPER HALF BLOCK}", above)
-            else:
-                line.append("\N{LOWER HALF BLOCK}" if below else " ", below)
-        lines.append(line)
-    return lines
-
-
-def _colour(shade: float) -> str:
-    """Return a colour between those of VIRIDIS, and none for NaN."""
-    if shade != shade:
-        return ""
-    place = shade * (len(VIRIDIS) - 1)
-    first = min(int(place), len(VIRIDIS) - 2)
-    mixed = (
-        round(one + (place - first) * (other - one))
-        for one, other in zip(VIRIDIS[first], VIRIDIS[first + 1], strict=True)
-    )
-    return f"#{bytes(mixed).hex()}"
-
-
-def _legend(low: float, high: float, coloured: bool) -> list[str | Text | tuple[str, str]]:
-    if not coloured:
-        return [f"fitness {low:,.2f} {SHADES} {high:,.2f}"]
-    ramp = [("\N{FULL BLOCK}", _colour(i / 15)) for i in range(16)]
-    return [f"fitness {low:,.2f} ", *ramp, f" {high:,.2f}"]
-
-
-def _remark(archive: StoredArchive, block: tuple[int, int]) -> str:
-    """Say what a mark stands for where it is not simply a cell."""
-    if archive.kind == "cvt":
-        return "; a mark is the fittest of the cells it touches"
-    size = _shape([n for n in block if n > 1])
-    several = f"; a mark is the fittest of {size} cells" if size else ""
-    return several + "; drawn on the task's grid" * (archive.kind != "grid")

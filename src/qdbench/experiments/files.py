@@ -26,10 +26,10 @@ def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
     _replace(path, lambda file: np.savez(file, **arrays))
 
 
-def read_npz(path: Path) -> dict[str, NDArray[Any]]:
-    """Read all arrays of an .npz file, or say that it is damaged."""
+def read_npz(path: Path, *, without: str = "") -> dict[str, NDArray[Any]]:
+    """Read all arrays of an .npz file but one, or say that it is damaged."""
     with damage_named(path), path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-        arrays = dict(file)
+        arrays = {name: file[name] for name in file.files if name != without}
     _require_format(path, int(arrays.pop("format", np.array(0))))
     return arrays
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,21 @@ from qdbench.archives.evaluated import Evaluated
 from qdbench.errors import DamagedFile, InvalidInput
 from qdbench.experiments.files import damage_named, read_npz
 from qdbench.experiments.store import RunFolder, read_metrics, require_metrics
+from qdbench.seeds import Seeds
+
+COLUMNS = ("fitness", "descriptors", "evaluations", "seeds", "cells")
+GEOMETRY = ("descriptor_bounds", "shape", "centroids", "threshold")
 
 
 @dataclass(frozen=True, eq=False)
 class StoredArchive:
     """archive.npz: the elites, their cells, and the geometry of the cells."""
 
-    elites: Evaluated
+    path: Path
+    fitness: NDArray[np.float64]  #: (n,)
+    descriptors: NDArray[np.float64]  #: (n, dimensions)
+    evaluations: NDArray[np.int64]  #: (n, k)
+    seeds: Seeds  #: (n, k)
     cells: NDArray[np.int64]  #: (n,) the elites' cells
     kind: str
     """`grid`, `cvt` or `unstructured`."""
@@ -28,6 +36,15 @@ class StoredArchive:
     """descriptor_bounds (dimensions, 2); and shape, centroids or threshold."""
     about: dict[str, Any]
     """task, fingerprint, algorithm, seed, fitness_bounds, grid_shape, n_evaluations."""
+
+    def __len__(self) -> int:
+        return len(self.fitness)
+
+    @cached_property
+    def elites(self) -> Evaluated:
+        """The elites with their solutions, which are read when first asked for: they can be a gigabyte."""
+        solutions = read_npz(self.path)["solutions"]
+        return Evaluated(solutions, self.fitness, self.descriptors, self.evaluations, self.seeds)
 
 
 @dataclass(frozen=True)
@@ -60,22 +77,17 @@ class StoredRun:
         path = RunFolder(self.path).archive_path
         if not path.exists():
             raise InvalidInput(f"{self.path} has no archive yet; its status is {self.status}")
-        arrays = read_npz(path)
+        arrays = read_npz(path, without="solutions")
         with damage_named(path):
-            columns = {field.name: arrays.pop(field.name) for field in fields(Evaluated)}
+            columns = {name: arrays.pop(name) for name in COLUMNS}
             del arrays["samples"]
-            cells = arrays.pop("cells")
-            geometry: dict[str, NDArray[Any]] = {
-                name: arrays.pop(name)
-                for name in ("descriptor_bounds", "shape", "centroids", "threshold")
-                if name in arrays
-            }
+            geometry = {name: arrays.pop(name) for name in GEOMETRY if name in arrays}
             about = {name: array.tolist() for name, array in arrays.items()}
             kind = about.pop("kind")
             for name, expected in (("seed", self.record["seed"]), ("task", self.record["task"]["name"])):
                 if about[name] != expected:
                     raise ValueError(f"it is of another run ({name} {about[name]!r}, not {expected!r})")
-            return StoredArchive(Evaluated(**columns), cells, kind, geometry, about)
+            return StoredArchive(path=path, kind=kind, geometry=geometry, about=about, **columns)
 
     def to_pandas(self) -> Any:
         """Return the metrics as a pandas DataFrame."""

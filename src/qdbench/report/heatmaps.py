@@ -65,7 +65,7 @@ def add_colour_bar(axes: Any, colours: Any) -> None:
 
 def fitness_limits(*archives: StoredArchive) -> tuple[float, float]:
     """Return the lowest and the highest fitness in some archives."""
-    fitness = np.concatenate([archive.elites.fitness for archive in archives])
+    fitness = np.concatenate([archive.fitness for archive in archives])
     if not len(fitness):
         low, high = archives[0].about["fitness_bounds"]
         return low, high
@@ -75,7 +75,7 @@ def fitness_limits(*archives: StoredArchive) -> tuple[float, float]:
 def title(run: StoredRun) -> str:
     """Return what the picture of a run's archive shows, in two or three lines."""
     archive, record = run.archive, run.record
-    n, cells = len(archive.elites), n_cells(archive)
+    n, cells = len(archive), n_cells(archive)
     filled = f"coverage {n:,} of {cells:,} cells ({n / cells:.1%})" if cells else f"{n:,} elites"
     evaluations = archive.about["n_evaluations"]
     row = run.metrics["evaluations"] == evaluations  # none, if it was stopped in the first iteration
@@ -133,22 +133,23 @@ def _draw_elites(axes: Any, archive: StoredArchive, look: dict[str, Any]) -> Any
     from matplotlib.collections import EllipseCollection
     from matplotlib.patches import Rectangle
 
-    bounds = archive.geometry["descriptor_bounds"]
-    (west, east), (south, north) = bounds.tolist()
-    share = max(_SMALLEST_DOT, float(archive.geometry.get("threshold", 0)))
-    places = archive.elites.descriptors
-    discs = EllipseCollection(
-        (east - west) * share, (north - south) * share, 0, units="xy", offsets=places,
-        offset_transform=axes.transData, array=archive.elites.fitness, linewidth=0, **look,
+    bounds, places = archive.geometry["descriptor_bounds"], archive.descriptors
+    low, high = bounds.T
+    discs = (high - low) * max(_SMALLEST_DOT, float(archive.geometry.get("threshold", 0)))
+    width, height = discs.tolist()
+    drawn = EllipseCollection(
+        width, height, 0, units="xy", offsets=places, offset_transform=axes.transData,
+        array=archive.fitness, linewidth=0, **look,
     )  # fmt: skip
-    axes.add_collection(discs)
-    everything = np.concatenate([places, bounds.T])
-    (left, bottom), (right, top) = everything.min(axis=0).tolist(), everything.max(axis=0).tolist()
-    if (left, right, bottom, top) != (west, east, south, north):  # some elites lie outside the box
+    axes.add_collection(drawn)
+    if ((places < low) | (places > high)).any():  # show them too, and where the box ends
+        (west, south), (east, north) = low.tolist(), high.tolist()
         axes.add_patch(Rectangle((west, south), east - west, north - south, fill=False, color="grey"))
-    axes.set(xlim=(left, right), ylim=(bottom, top), box_aspect=1)
+        low = np.minimum(low, places.min(axis=0) - discs / 2)
+        high = np.maximum(high, places.max(axis=0) + discs / 2)
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), box_aspect=1)
     axes.set(xlabel="descriptor 1", ylabel="descriptor 2")
-    return discs
+    return drawn
 
 
 def _draw_nested(axes: Any, archive: StoredArchive, look: dict[str, Any]) -> Any:

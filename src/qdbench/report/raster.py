@@ -35,7 +35,7 @@ def on_grid(archive: StoredArchive) -> NDArray[np.float64]:
     if archive.kind == "grid":
         return _best(archive, archive.cells, archive.geometry["shape"].tolist())
     grid = Grid(archive.geometry["descriptor_bounds"], archive.about["grid_shape"])
-    return _best(archive, grid.cells(archive.elites.descriptors), grid.shape)
+    return _best(archive, grid.cells(archive.descriptors), grid.shape)
 
 
 def nested(values: NDArray[np.float64]) -> Image:
@@ -77,5 +77,5 @@ def _regions(archive: StoredArchive, pixels: int) -> NDArray[np.float64]:
 
 def _best(archive: StoredArchive, cells: NDArray[np.int64], shape: Any) -> NDArray[np.float64]:
     values = np.full(prod(shape), np.nan)
-    np.fmax.at(values, cells, archive.elites.fitness)
+    np.fmax.at(values, cells, archive.fitness)
     return values.reshape(shape)
