@@ -9,8 +9,6 @@ Only for where pyribs is installed: nothing in qdbench imports this module unask
 
 from __future__ import annotations
 
-import io
-import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import inf, nextafter
@@ -19,12 +17,13 @@ from typing import Any, Literal
 import numpy as np
 import ribs
 from numpy.typing import NDArray
-from ribs.archives import ArchiveBase, ArrayStore, GridArchive
+from ribs.archives import ArchiveBase, GridArchive
 from ribs.emitters import EvolutionStrategyEmitter, IsoLineEmitter
 from ribs.schedulers import BanditScheduler, Scheduler
 
 from qdbench.algorithms.contract import Problem, State
 from qdbench.algorithms.map_elites import at_least
+from qdbench.algorithms.ribs_state import PARTS, Saver, load
 from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.geometry import Grid
 from qdbench.errors import BrokenAlgorithm, DamagedFile, InvalidInput
@@ -49,11 +48,11 @@ class RibsAlgorithm:
         _check_fields(scheduler.archive)
         _check_fields(scheduler.result_archive)
         try:
-            saver = _Saver(scheduler)
+            saver = Saver(scheduler)
             known = {kind for kind in saver.kinds if kind.__module__.startswith("ribs.")}.union(trusted)
             self._permitted = {(kind.__module__, kind.__qualname__) for kind in known}
             self._permitted |= {(module, name) for module in PARTS for name in PARTS[module].split()}
-            _load(saver.data, saver.large, self._permitted)
+            load(saver.data, saver.large, self._permitted)
         except Exception as error:  # whatever pickle meets in a user's objects
             raise BrokenAlgorithm(f"a checkpoint of this scheduler would be useless: {error}") from error
 
@@ -102,7 +101,7 @@ class RibsAlgorithm:
 
     def state(self) -> State:
         """Return the scheduler as a pickle, with its large arrays beside it."""
-        saver = _Saver(self._scheduler)
+        saver = Saver(self._scheduler)
         beside = {str(i): array for i, array in enumerate(saver.large)}
         return {"ribs": ribs.__version__, "scheduler": saver.data, "large": beside}
 
@@ -114,7 +113,7 @@ class RibsAlgorithm:
                 f"to continue: pip install ribs=={state['ribs']}"
             )
         large = [state["large"][str(i)].copy() for i in range(len(state["large"]))]
-        loaded = _load(state["scheduler"], large, self._permitted)
+        loaded = load(state["scheduler"], large, self._permitted)
         if type(loaded) is not type(self._scheduler):
             raise DamagedFile(f"the pickle holds no {type(self._scheduler).__name__}, but {loaded!r:.60}")
         self._scheduler = loaded
@@ -185,83 +184,6 @@ def _check_fields(archive: ArchiveBase) -> None:
                 f"the {type(archive).__name__} has no field {name!r} of {np.dtype(kind)}; build it with no "
                 "dtype but solution_dtype=np.float32, and extra_fields=qdbench.algorithms.ribs.EXTRA_FIELDS"
             )
-
-
-# A scheduler is saved as a pickle; one is loaded only if it names nothing but the parts of a scheduler:
-# these, the user's trusted classes, and the classes of pyribs that the scheduler had when it was built.
-
-PARTS = {
-    __name__: "TaskGrid",
-    "collections": "deque",
-    "numpy": "dtype ndarray float32 float64 int32 int64 uint64",
-    "numpy._core.multiarray": "_reconstruct scalar",
-    "numpy._core.numeric": "_frombuffer",
-    "numpy.random._pcg64": "PCG64",
-    "numpy.random._philox": "Philox",
-    "numpy.random._pickle": "__bit_generator_ctor __generator_ctor",
-    "numpy.random.bit_generator": "SeedSequence __pyx_unpickle_SeedSequence",
-    "scipy.spatial._kdtree": "KDTree",
-    "sortedcontainers.sortedlist": "SortedList",
-}
-
-LARGE = 2**16  # bytes from which an array is saved as it is, without a copy in the pickle
-
-Bytes = NDArray[np.uint8]
-Names = set[tuple[str, str]]  # modules, and what is in them
-
-
-class _Saver(pickle.Pickler):
-    def __init__(self, scheduler: object) -> None:
-        self.large: list[Bytes] = []
-        self.kinds: set[type] = set()
-        file = io.BytesIO()
-        super().__init__(file, 5, buffer_callback=self._belongs_inside)
-        self.dump(scheduler)
-        self.data: Bytes = np.frombuffer(file.getvalue(), np.uint8)
-
-    def reducer_override(self, thing: Any) -> Any:
-        self.kinds.add(type(thing))
-        return NotImplemented
-
-    def _belongs_inside(self, buffer: pickle.PickleBuffer) -> bool:
-        array = np.frombuffer(buffer.raw(), np.uint8)
-        if len(array) >= LARGE:
-            self.large.append(array)
-        return len(array) < LARGE
-
-
-class _Loader(pickle.Unpickler):
-    def __init__(self, data: Bytes, large: list[Bytes], permitted: Names) -> None:
-        super().__init__(io.BytesIO(data.tobytes()), buffers=large)
-        self._permitted = permitted
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in self._permitted:
-            raise DamagedFile(
-                f"the pickled scheduler holds {module}.{name}, which is no part of it; if that is a class of "
-                "yours, give it to RibsAlgorithm as trusted=(…,)"
-            )
-        found = super().find_class(module, name)
-        return _Store if found is ArrayStore else found
-
-
-def _load(data: Bytes, large: list[Bytes], permitted: Names) -> object:
-    try:
-        return _Loader(data, large, permitted).load()
-    except DamagedFile:
-        raise
-    except Exception as error:  # a damaged pickle may raise anything
-        raise DamagedFile(f"the pickled scheduler cannot be read: {type(error).__name__}: {error}") from error
-
-
-class _Store(ArrayStore):
-    """An ArrayStore while it is loaded: pyribs' own imports whatever module the pickle says."""
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if state["_xp"] != "array_api_compat.numpy":
-            raise DamagedFile(f"the pickled archive computes with {state['_xp']!r}; only NumPy is known")
-        super().__setstate__(state)
-        object.__setattr__(self, "__class__", ArrayStore)
 
 
 class TaskGrid(GridArchive):
