@@ -26,7 +26,8 @@ ARROWS = {
     "algorithms": {"errors", "seeds", "policy", "archives"},
     "metrics": {"errors", "archives"},
     "experiments": {"errors", "seeds", "policy", "tasks", "archives", "algorithms", "metrics"},
-    "report": {"errors", "tasks", "simulation", "archives", "experiments"},
+    "analysis": {"errors", "seeds", "archives", "metrics", "experiments"},
+    "report": {"errors", "tasks", "simulation", "archives", "metrics", "experiments", "analysis"},
 }
 ONLY_IN = {
     "matplotlib": {"report"},
@@ -34,7 +35,7 @@ ONLY_IN = {
     "typer": {"cli"},
     "threadpoolctl": {"simulation"},
     "mujoco": {"robots", "tasks", "simulation", "report", "cli"},
-    "scipy": {"archives", "report"},
+    "scipy": {"archives", "analysis", "report"},
     "filelock": {"experiments"},
     "ribs": {"algorithms"},
 }

@@ -31,7 +31,7 @@ from qdbench.experiments.session import Settings, execute
 from qdbench.experiments.store import RunFolder
 from qdbench.report import heatmaps
 from qdbench.report.heatmaps import draw_archive, fitness_limits, save_archive, title
-from qdbench.report.raster import PIXELS, n_cells, nested, on_grid, pooled, raster
+from qdbench.report.raster import PIXELS, nested, on_grid, pooled, raster
 
 SHAPES = {1: (30,), 2: (10, 8), 3: (4, 3, 2), 4: (3, 2, 4, 2), 6: (2, 3, 2, 2, 3, 2)}
 ALGORITHMS = ("map_elites", "cvt_map_elites", "map_elites_unstructured")
@@ -245,7 +245,7 @@ def test_json_gives_the_numbers_of_the_files(cli: Cli, runs: Runs) -> None:
             for name in ("coverage", "qd_score", "max_fitness", "min_fitness"):
                 assert got[place][name] == metrics[f"{prefix}{name}"][-1]
         assert got["container"]["kind"] == run.archive.kind
-        assert got["container"]["cells"] == n_cells(run.archive)
+        assert got["container"]["cells"] == run.archive.container.n_cells
         assert got["container"]["coverage"] == len(run.archive.elites)
         assert got["grid"]["coverage_share"] == metrics["grid_coverage"][-1] / 80
 

@@ -49,7 +49,7 @@ class Archive:
         self.geometry = geometry
         self._n = 0
         dimensions = len(geometry.arrays()["descriptor_bounds"])
-        room = min(geometry.n_cells or USUAL_CELLS, RESERVED_BYTES // (4 * n_parameters) + 1)
+        room = min(geometry.n_cells or USUAL_CELLS, RESERVED_BYTES // (4 * n_parameters + 64) + 1)
         self._columns = Evaluated(
             solutions=np.empty((room, n_parameters), np.float32),
             fitness=np.empty(room),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 from math import prod
@@ -33,7 +32,9 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Summarise runs: how far they came, where their time went, what their archives hold."""
-    folders = _run_folders(runs)
+    from qdbench.analysis.collect import run_folders
+
+    folders = run_folders(runs)
     if out is not None:
         if len(folders) > 1:
             raise InvalidInput(
@@ -79,23 +80,6 @@ def _print_end(summaries: Sequence[dict[str, Any]], out: Path | None) -> None:
     return terminal.out.print(f"Next: {following}", soft_wrap=True)
 
 
-def _run_folders(paths: Sequence[Path]) -> list[Path]:
-    found: dict[Path, None] = {}
-    for path in paths:
-        if not path.is_dir():
-            raise InvalidInput(f"{str(path)!r} is not a folder; give the folder of a run")
-        here = [path] if (path / "run.json").exists() else [file.parent for file in path.rglob("run.json")]
-        if not here:
-            raise InvalidInput(f"{str(path)!r} holds no run: there is no run.json in it or below")
-        found |= dict.fromkeys(sorted(here, key=_natural))
-    return list(found)
-
-
-def _natural(path: Path) -> list[str | int]:
-    """Return a key that sorts seed-2 before seed-10."""
-    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", str(path))]
-
-
 # The numbers
 
 
@@ -133,15 +117,13 @@ def _archive(run: StoredRun) -> StoredArchive | None:
 
 def _container(archive: StoredArchive | None) -> dict[str, Any]:
     """Return what an archive is; nothing is known before there is one."""
-    from qdbench.report.raster import n_cells
-
     if archive is None:
         return {"kind": None, "cells": None}
     geometry = archive.geometry
     known: dict[str, Any] = {
         name: geometry[name].tolist() for name in ("shape", "threshold") if name in geometry
     }
-    return {"kind": archive.kind, **known, "cells": n_cells(archive)}
+    return {"kind": archive.kind, **known, "cells": archive.container.n_cells}
 
 
 def _scores(last: dict[str, Any], prefix: str, cells: int | None) -> dict[str, Any]:

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdbench.archives.evaluated import Evaluated
+from qdbench.archives.stored import Container
 from qdbench.errors import DamagedFile, InvalidInput
+from qdbench.experiments.corrections import StoredCorrections, read_corrections
 from qdbench.experiments.files import damage_named, read_npz
 from qdbench.experiments.store import RunFolder, read_metrics, require_metrics
 from qdbench.seeds import Seeds
@@ -39,6 +41,11 @@ class StoredArchive:
 
     def __len__(self) -> int:
         return len(self.fitness)
+
+    @property
+    def container(self) -> Container:
+        """What an empty archive of the same shape can be made of."""
+        return Container(self.kind, self.geometry)
 
     @cached_property
     def elites(self) -> Evaluated:
@@ -88,6 +95,12 @@ class StoredRun:
                 if about[name] != expected:
                     raise ValueError(f"it is of another run ({name} {about[name]!r}, not {expected!r})")
             return StoredArchive(path=path, kind=kind, geometry=geometry, about=about, **columns)
+
+    @cached_property
+    def corrections(self) -> StoredCorrections | None:
+        """corrected.npz, or None where no elite was re-evaluated."""
+        folder = RunFolder(self.path)
+        return read_corrections(folder) if folder.corrected_path.exists() else None
 
     def to_pandas(self) -> Any:
         """Return the metrics as a pandas DataFrame."""

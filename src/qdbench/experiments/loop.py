@@ -13,7 +13,9 @@ from qdbench.algorithms.contract import Algorithm, HasArchive
 from qdbench.archives.archive import Archive, Geometry
 from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.geometry import Grid
+from qdbench.archives.stored import Container
 from qdbench.errors import BrokenAlgorithm
+from qdbench.experiments.corrections import Corrector
 from qdbench.experiments.interrupt import Interrupt, Interrupted
 from qdbench.experiments.plan import Plan
 from qdbench.experiments.store import MetricsFile, RunFolder
@@ -31,6 +33,8 @@ class Totals:
 
     iteration: int = 0
     evaluations: int = 0
+    previous_evaluations: int = 0
+    """Before the last iteration."""
     steps: int = 0
     invalid: int = 0
     lowest_fitness: float = np.nan
@@ -43,6 +47,7 @@ class Totals:
     metrics_seconds: float = 0.0
     checkpoint_seconds: float = 0.0
     setup_seconds: float = 0.0
+    correction_seconds: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers as JSON holds them: it has no NaN."""
@@ -78,6 +83,8 @@ class Snapshot:
     n_cells: int | None
     in_flight: int = 0
     """Evaluations of the current batch that are done."""
+    correcting: tuple[int, int] | None = None
+    """Re-evaluations done and needed, while elites are re-evaluated."""
 
 
 Listener = Callable[[Snapshot], None]
@@ -107,11 +114,21 @@ class Loop:
         checkpoint_every: float,
         listener: Listener,
         on_checkpoint: Callable[[], None],
+        corrector: Corrector | None = None,
+        n_corrections: int = 0,
     ) -> bool:
         """Iterate until the target is reached (True) or an interruption came (False)."""
         due = time.monotonic() + checkpoint_every
-        while not target.reached(self.totals):
+
+        def correct() -> None:
+            if corrector is not None and self._crossed(target, n_corrections):
+                self._correct(corrector, interrupt, listener)
+
+        while True:
             try:
+                correct()  # also what an interruption left undone
+                if target.reached(self.totals):
+                    return True
                 self._iterate(interrupt, listener)
             except Interrupted:
                 return False
@@ -123,7 +140,38 @@ class Loop:
                 cost = self.checkpoint(folder, metrics)
                 on_checkpoint()
                 due = time.monotonic() + max(checkpoint_every, cost / CHECKPOINT_SHARE)
-        return True
+
+    def _crossed(self, target: Target, n_corrections: int) -> bool:
+        """Return whether the last iteration passed one of the evenly spaced moments of the corrections."""
+        if not target.evaluations or not n_corrections:
+            return False
+        before, now = self.totals.previous_evaluations, self.totals.evaluations
+        return before * n_corrections // target.evaluations < min(
+            now * n_corrections // target.evaluations, n_corrections
+        )
+
+    def _correct(self, corrector: Corrector, interrupt: Interrupt, listener: Listener) -> None:
+        """Re-evaluate the elites of this moment: outside the budget and outside the clock."""
+        start = time.perf_counter()
+        collection = self.algorithm.collection()
+
+        def progress(done: int, total: int) -> None:
+            listener(Snapshot(self.totals, self.measured, self._n_cells(), correcting=(done, total)))
+
+        try:
+            cells = self._geometry.cells(collection.descriptors)
+            corrector.take(self.totals.evaluations, collection, cells, interrupt, progress)
+        finally:
+            self.totals.correction_seconds += time.perf_counter() - start
+
+    @property
+    def container(self) -> Container:
+        """What the algorithm's elites are kept in: its archive's shape, or the task's grid."""
+        return Container(self._geometry.kind, self._geometry.arrays())
+
+    @property
+    def _geometry(self) -> Geometry:
+        return self._grid if self._archive is None else self._archive.geometry
 
     def checkpoint(self, folder: RunFolder, metrics: MetricsFile) -> float:
         """Write all that is needed to continue; return the seconds it took."""
@@ -166,6 +214,7 @@ class Loop:
     def _count(self, evaluation: Evaluation) -> None:
         totals, valid = self.totals, evaluation.valid
         totals.iteration += 1
+        totals.previous_evaluations = totals.evaluations
         totals.evaluations += len(valid)
         totals.steps += int(evaluation.steps.sum())
         totals.invalid += int(len(valid) - valid.sum())
@@ -198,12 +247,12 @@ class Loop:
         return row | {f"grid_{name}": value for name, value in asdict(on_grid).items()}
 
     def _n_cells(self) -> int | None:
-        return self._grid.n_cells if self._archive is None else self._archive.geometry.n_cells
+        return self._geometry.n_cells
 
     def archive_arrays(self) -> dict[str, Any]:
         """Return what archive.npz holds: the collection, its cells, and how to find cells again."""
         collection = self.algorithm.collection()
-        geometry: Geometry = self._grid if self._archive is None else self._archive.geometry
+        geometry = self._geometry
         return {
             "kind": geometry.kind,
             **geometry.arrays(),

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from qdbench.algorithms.contract import Algorithm
 from qdbench.errors import DamagedFile, InvalidInput, QdbenchError
+from qdbench.experiments.corrections import Corrector
 from qdbench.experiments.environment import environment
 from qdbench.experiments.files import damage_named
 from qdbench.experiments.interrupt import Interrupt
@@ -43,6 +44,9 @@ class Settings:
     """Seconds between checkpoints, at least; longer where one takes long."""
     elsewhere: bool = False
     """Continue a run that began on another CPU or with other versions."""
+    corrections: int = 0
+    """At how many moments, evenly spaced in evaluations, all elites are re-evaluated."""
+    reevaluations: int = 50
 
 
 def check_plan(plan: Plan, folder: RunFolder, *, elsewhere: bool) -> dict[str, Any] | None:
@@ -151,16 +155,24 @@ class _Session:
         folder, loop = self._folder, self._loop
         status: Status = "failed"
         reason = ""
+        settings = self._settings
         try:
             self._write_record("running")
+            corrector = None
+            if settings.corrections:
+                corrector = Corrector(
+                    self._plan, folder, loop.container, settings.reevaluations, settings.workers
+                )
             done = loop.run(
                 self._target,
                 folder,
                 self._metrics,
                 interrupt,
-                checkpoint_every=self._settings.checkpoint_every,
+                checkpoint_every=settings.checkpoint_every,
                 listener=listener,
                 on_checkpoint=lambda: self._write_record("running"),
+                corrector=corrector,
+                n_corrections=settings.corrections,
             )
             loop.checkpoint(folder, self._metrics)
             folder.write_archive({**self._provenance(), **loop.archive_arrays()})

@@ -37,6 +37,7 @@ class RunFolder:
         self.record_path = path / "run.json"
         self.metrics_path = path / "metrics.csv"
         self.archive_path = path / "archive.npz"
+        self.corrected_path = path / "corrected.npz"
         self.checkpoint_path = path / "checkpoint.npz"
         self.error_path = path / "error.txt"
 

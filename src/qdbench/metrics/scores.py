@@ -37,6 +37,21 @@ def scores(fitness: NDArray[np.float64], interval: tuple[float, float]) -> Score
     )
 
 
+def self_normalised_qd_score(fitness: NDArray[np.float64]) -> float:
+    """Return the QD score on the archive's own range, the formula of the paper's text.
+
+    Every archive is its own yardstick, so it cannot compare two. NaN without a range.
+    """
+    if len(fitness) == 0 or fitness.max() == fitness.min():
+        return np.nan
+    return float(((fitness - fitness.min()) / (fitness.max() - fitness.min())).sum())
+
+
+def mean_normalised_fitness(qd_score: float, coverage: int) -> float:
+    """Return how good the elites are on average, on the interval of the QD score; NaN without any."""
+    return qd_score / coverage if coverage else np.nan
+
+
 def best_per_cell(collection: Evaluated, geometry: Geometry) -> NDArray[np.float64]:
     """Return the fitness of the fittest of every filled cell: a collection projected onto a geometry."""
     cells = geometry.cells(collection.descriptors)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from qdbench.experiments.loading import StoredArchive, StoredRun
-from qdbench.report.raster import Image, axes_of, n_cells, on_grid, raster
+from qdbench.report.raster import Image, axes_of, on_grid, raster
 
 COLOURS = "viridis"  # grows evenly in brightness: safe for the colour-blind, and in black and white
 DPI = 300
@@ -75,7 +75,7 @@ def fitness_limits(*archives: StoredArchive) -> tuple[float, float]:
 def title(run: StoredRun) -> str:
     """Return what the picture of a run's archive shows, in two or three lines."""
     archive, record = run.archive, run.record
-    n, cells = len(archive), n_cells(archive)
+    n, cells = len(archive), archive.container.n_cells
     filled = f"coverage {n:,} of {cells:,} cells ({n / cells:.1%})" if cells else f"{n:,} elites"
     evaluations = archive.about["n_evaluations"]
     row = run.metrics["evaluations"] == evaluations  # none, if it was stopped in the first iteration

@@ -49,13 +49,6 @@ def axes_of(dimensions: int) -> tuple[range, range]:
     return range(0, dimensions, 2), range(1, dimensions, 2)
 
 
-def n_cells(archive: StoredArchive) -> int | None:
-    """Return how many cells its container has; None where nothing limits them."""
-    if "shape" in archive.geometry:
-        return int(archive.geometry["shape"].prod())
-    return len(archive.geometry["centroids"]) if "centroids" in archive.geometry else None
-
-
 def pooled(image: Image, columns: int, rows: int) -> tuple[Image, tuple[int, int]]:
     """Return a smaller image of the fittest of every block, and a block's (columns, rows)."""
     height, width = image.shape

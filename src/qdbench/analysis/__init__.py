@@ -1,0 +1,1 @@
+"""Read runs, measure them after the fact, compare them."""

@@ -1,0 +1,161 @@
+"""All metrics of a run after the fact, from its files alone, on any interval and container."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdbench.archives.stored import Container
+from qdbench.experiments.corrections import Correction
+from qdbench.experiments.loading import StoredRun
+from qdbench.metrics.robustness import corrected_archive, losses
+from qdbench.metrics.scores import Scores, mean_normalised_fitness, scores, self_normalised_qd_score
+
+Interval = tuple[float, float]
+On = Literal["own", "grid"]
+"""What elites are measured on: the algorithm's own container, or the task's grid."""
+
+CURVES = ("coverage", "qd_score", "max_fitness")
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """A run's metrics along the way; the corrected ones at the moments they were taken."""
+
+    evaluations: NDArray[np.float64]  #: (iterations,)
+    seconds: NDArray[np.float64]  #: (iterations,)
+    values: dict[str, NDArray[np.float64]]  #: by name from CURVES, (iterations,)
+    corrected_evaluations: NDArray[np.float64]  #: (snapshots,)
+    corrected_seconds: NDArray[np.float64]  #: (snapshots,)
+    corrected: dict[str, NDArray[np.float64]]  #: by name from CURVES, (snapshots,)
+
+
+def fixed_interval(run: StoredRun) -> Interval:
+    """Return the task's own interval of the QD score, the same for every run of a task's version."""
+    low, high = run.record["task"]["fitness_bounds"]
+    return float(low), float(high)
+
+
+def pooled_interval(runs: Iterable[StoredRun]) -> Interval:
+    """Return the range of all fitness values of all individuals of these runs, the paper's appendix's."""
+    totals = [run.record["totals"] for run in runs]
+    lows = [t["lowest_fitness"] for t in totals if t["lowest_fitness"] is not None]
+    highs = [t["highest_fitness"] for t in totals if t["highest_fitness"] is not None]
+    return (float(min(lows)), float(max(highs))) if lows else (np.nan, np.nan)
+
+
+def container(run: StoredRun, on: On) -> Container:
+    """Return the container a run is measured on."""
+    own = run.archive.container
+    if on == "own" or own.kind == "grid":
+        return own
+    grid = {
+        "descriptor_bounds": own.arrays["descriptor_bounds"],
+        "shape": np.array(run.archive.about["grid_shape"]),
+    }
+    return Container("grid", grid)
+
+
+def outside(run: StoredRun, interval: Interval) -> bool:
+    """Return whether any fitness of a run lies outside an interval: then a cell may score below 0 or above 1."""
+    totals = run.record["totals"]
+    low, high = totals["lowest_fitness"], totals["highest_fitness"]
+    return low is not None and (low < interval[0] or high > interval[1])
+
+
+def final(run: StoredRun, interval: Interval, on: On = "own") -> dict[str, float]:
+    """Return a run's metrics at its end; corrected ones and losses are NaN where nothing was re-evaluated."""
+    prefix = "" if on == "own" else "grid_"
+    last = {name: float(values[-1]) for name, values in run.metrics.items()}
+    fitness = _placed_fitness(run, on)
+    before = _from_sums(last, prefix, interval)
+    found = {**_plain(before), "self_normalised_qd_score": self_normalised_qd_score(fitness)}
+    correction = final_correction(run)
+    after = None if correction is None else corrected_scores(run, correction, interval, on)
+    names = ("coverage", "qd_score", "max_fitness", "mean_fitness")
+    found |= {f"corrected_{name}": np.nan if after is None else _plain(after)[name] for name in names}
+    lost = None if after is None else asdict(losses(before, after))
+    found |= {f"{name}_loss": np.nan if lost is None else lost[name] for name in CURVES}
+    found["lost_elites"] = np.nan if correction is None else float(correction.reevaluations.lost)
+    found["seconds"] = last["seconds"]
+    found["evaluations"] = last["evaluations"]
+    return found
+
+
+def curves(run: StoredRun, interval: Interval, on: On = "own") -> Curves:
+    """Return a run's metrics along the way."""
+    prefix = "" if on == "own" else "grid_"
+    metrics = run.metrics
+    low, high = interval
+    coverage = metrics[f"{prefix}coverage"].astype(np.float64)
+    values = {
+        "coverage": coverage,
+        "qd_score": (metrics[f"{prefix}sum_fitness"] - coverage * low) / (high - low),
+        "max_fitness": metrics[f"{prefix}max_fitness"].astype(np.float64),
+    }
+    stored = run.corrections.snapshots if run.corrections is not None else ()
+    snapshots = [s for s in stored if s.evaluations <= metrics["evaluations"][-1]]
+    measured = [_plain(corrected_scores(run, snapshot, interval, on)) for snapshot in snapshots]
+    moments = np.array([snapshot.evaluations for snapshot in snapshots], np.float64)
+    evaluations, seconds = (metrics[name].astype(np.float64) for name in ("evaluations", "seconds"))
+    return Curves(
+        evaluations,
+        seconds,
+        values,
+        moments,
+        np.interp(moments, evaluations, seconds),
+        {name: np.array([m[name] for m in measured], np.float64) for name in CURVES},
+    )
+
+
+def final_correction(run: StoredRun) -> Correction | None:
+    """Return the correction of the final archive, if there is one."""
+    end = run.record["totals"]["evaluations"]
+    stored = run.corrections.snapshots if run.corrections is not None else ()
+    return next((snapshot for snapshot in stored if snapshot.evaluations == end), None)
+
+
+def corrected_scores(run: StoredRun, correction: Correction, interval: Interval, on: On = "own") -> Scores:
+    """Return the scores of the corrected archive of one moment."""
+    return scores(corrected_fitness(run, correction, on), interval)
+
+
+def corrected_fitness(run: StoredRun, correction: Correction, on: On = "own") -> NDArray[np.float64]:
+    """Return the fitness of the elites of the corrected archive of one moment."""
+    return corrected_archive(container(run, on), correction.reevaluations).elites.fitness.copy()
+
+
+def _placed_fitness(run: StoredRun, on: On) -> NDArray[np.float64]:
+    archive = run.archive
+    if on == "own" or archive.kind == "grid":
+        return archive.fitness
+    cells = container(run, on).empty_archive().geometry.cells(archive.descriptors)
+    best: dict[int, float] = {}
+    for cell, fitness in zip(cells.tolist(), archive.fitness.tolist(), strict=True):
+        best[cell] = max(fitness, best.get(cell, -np.inf))
+    return np.array(list(best.values()))
+
+
+def _from_sums(last: dict[str, float], prefix: str, interval: Interval) -> Scores:
+    low, high = interval
+    n, total = int(last[f"{prefix}coverage"]), last[f"{prefix}sum_fitness"]
+    return Scores(
+        n,
+        (total - n * low) / (high - low),
+        last[f"{prefix}max_fitness"],
+        total,
+        last[f"{prefix}min_fitness"],
+    )
+
+
+def _plain(found: Scores) -> dict[str, float]:
+    return {
+        "coverage": float(found.coverage),
+        "qd_score": found.qd_score,
+        "max_fitness": found.max_fitness,
+        "mean_fitness": mean_normalised_fitness(found.qd_score, found.coverage),
+    }
