@@ -61,7 +61,7 @@ def container(run: StoredRun, on: On) -> Container:
 
 
 def outside(run: StoredRun, interval: Interval) -> bool:
-    """Return whether any fitness of a run lies outside an interval: then a cell may score below 0 or above 1."""
+    """Return whether any fitness of a run lies outside an interval: a cell may then score above 1."""
     totals = run.record["totals"]
     low, high = totals["lowest_fitness"], totals["highest_fitness"]
     return low is not None and (low < interval[0] or high > interval[1])

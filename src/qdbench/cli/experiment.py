@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,6 +37,11 @@ Jobs = Annotated[
 CheckpointEvery = Annotated[
     float, typer.Option(min=0, metavar="SECONDS", help="Time between checkpoints, at least.")
 ]
+Corrections = Annotated[
+    int,
+    typer.Option(min=0, metavar="K", help="Re-evaluate all elites at K moments, off the clock."),
+]
+NReevaluations = Annotated[int, typer.Option(min=1, metavar="N", help="Re-evaluations of each elite.")]
 Elsewhere = Annotated[
     bool, typer.Option("--elsewhere", help="Continue a run begun on another CPU or with other versions.")
 ]
@@ -109,6 +115,8 @@ def run(
     name: Annotated[
         str, typer.Option(help="Put the runs beside others of the same algorithm, as ALGORITHM-NAME.")
     ] = "",
+    corrections: Corrections = 0,
+    reevaluations: NReevaluations = 50,
     jobs: Jobs = 1,
     checkpoint_every: CheckpointEvery = 30.0,
     elsewhere: Elsewhere = False,
@@ -126,6 +134,8 @@ def run(
         raise InvalidInput("a run needs an end: give --evaluations N or --seconds X")
     if seed is not None and seeds is not None:
         raise InvalidInput("give --seed or --seeds, not both")
+    if corrections and evaluations is None:
+        raise InvalidInput("--corrections are evenly spaced in evaluations: give --evaluations N too")
     task = chosen_task(task_name, episode_length, reset_noise)
     names = list(dict.fromkeys(algorithm_names or ["map_elites"]))
     chosen = _settings([*(settings or []), *([] if batch_size is None else [f"batch_size={batch_size}"])])
@@ -137,7 +147,11 @@ def run(
     target = Target(evaluations, seconds)
     _carry_out(
         [Job(plan, plan.folder(out), target) for plan in plans],
-        _settings_of_runs(workers, jobs, checkpoint_every, elsewhere),
+        replace(
+            _settings_of_runs(workers, jobs, checkpoint_every, elsewhere),
+            corrections=corrections,
+            reevaluations=reevaluations,
+        ),
     )
 
 
@@ -147,6 +161,8 @@ def resume(
     evaluations: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="A new end. [default: as begun]")
     ] = None,
+    corrections: Corrections = 0,
+    reevaluations: NReevaluations = 50,
     workers: Workers = None,
     jobs: Jobs = 1,
     checkpoint_every: CheckpointEvery = 30.0,
@@ -157,7 +173,11 @@ def resume(
 
     _carry_out(
         [recorded_job(path, evaluations) for path in runs],
-        _settings_of_runs(workers, jobs, checkpoint_every, elsewhere),
+        replace(
+            _settings_of_runs(workers, jobs, checkpoint_every, elsewhere),
+            corrections=corrections,
+            reevaluations=reevaluations,
+        ),
     )
 
 
@@ -204,6 +224,9 @@ def _progress(target: Target, news: Snapshot) -> tuple[float, float, str]:
     evaluations = totals.evaluations + news.in_flight
     shares = [evaluations / target.evaluations] if target.evaluations else []
     shares += [totals.seconds / target.seconds] if target.seconds else []
+    if news.correcting is not None:
+        done, needed = news.correcting
+        return min(1.0, max(shares)), 1.0, f"re-evaluating the elites: {done:,} of {needed:,}"
     of_cells = f" of {news.n_cells:,}" if news.n_cells else ""
     rate = totals.evaluations / totals.seconds if totals.seconds else 0.0
     words = (

@@ -1,0 +1,98 @@
+"""The command `correct`: re-evaluate the elites of runs."""
+
+from __future__ import annotations
+
+from math import isnan
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from qdbench import terminal
+from qdbench.cli.app import Workers, app, command_line
+from qdbench.cli.experiment import EXIT_FAILED, NReevaluations
+from qdbench.errors import InvalidInput, QdbenchError
+
+
+@app.command()
+def correct(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or folders with runs below.")
+    ],
+    reevaluations: NReevaluations = 50,
+    workers: Workers = None,
+) -> None:
+    """Re-evaluate the elites of finished or stopped runs, and print what is left of their metrics.
+
+    What was re-evaluated before is not done again; the same command continues after an interruption.
+    """
+    from qdbench.analysis.collect import run_folders
+    from qdbench.experiments.correct import correct_run
+    from qdbench.experiments.interrupt import Interrupt, Interrupted
+    from qdbench.tasks.contract import checked_workers
+
+    folders, n_workers = run_folders(runs), checked_workers(workers)
+    interrupt = Interrupt()
+    done: list[Path] = []
+    failed: list[str] = []
+    with interrupt.listening(), terminal.bars() as bars:
+        for folder in folders:
+
+            def progress(made: int, total: int, label: str = str(folder)) -> None:
+                bars(label, made, max(total, 1), f"{made:,} of {total:,} re-evaluations")
+
+            try:
+                correct_run(folder, reevaluations, n_workers, interrupt, progress)
+                bars(str(folder), None, 1, "corrected")
+                done.append(folder)
+            except Interrupted:
+                break
+            except (QdbenchError, OSError) as error:
+                failed.append(f"{folder}: {error}")
+                bars(str(folder), None, 1, "failed")
+    _print_losses(done)
+    if interrupt.signal is not None:
+        terminal.err.print("stopped; the same command continues")
+        raise typer.Exit(128 + interrupt.signal)
+    if failed and not done:
+        raise InvalidInput("; ".join(failed))
+    for sentence in failed:
+        terminal.err.print(f"failed: {sentence}", soft_wrap=True)
+    if failed:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _print_losses(folders: list[Path]) -> None:
+    import qdbench
+    from qdbench.analysis.measures import final, fixed_interval
+
+    if not folders:
+        return
+    table = terminal.table(
+        "run",
+        "coverage",
+        "corrected",
+        "loss",
+        "QD score",
+        "corrected",
+        "loss",
+        "max fitness",
+        "corrected",
+        "loss",
+    )
+    lost = 0
+    for folder in folders:
+        run = qdbench.load(folder)
+        found = final(run, fixed_interval(run))
+        lost += int(found["lost_elites"])
+        row = []
+        for name, digits in (("coverage", 0), ("qd_score", 1), ("max_fitness", 1)):
+            loss = found[f"{name}_loss"]
+            row += [f"{found[name]:,.{digits}f}", f"{found[f'corrected_{name}']:,.{digits}f}"]
+            row += ["undefined" if isnan(loss) else f"{loss:.1%}"]
+        table.add_row(str(folder), *row)
+    terminal.out.print(table)
+    if lost:
+        terminal.out.print(f"{lost:,} elites had an invalid re-evaluation and are lost")
+    following = command_line("plot", str(folders[0].parents[1]), {})
+    terminal.out.print(f"Next: {following}", soft_wrap=True)
