@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -71,14 +71,15 @@ def final(run: StoredRun, interval: Interval, on: On = "own") -> dict[str, float
     """Return a run's metrics at its end; corrected ones and losses are NaN where nothing was re-evaluated."""
     prefix = "" if on == "own" else "grid_"
     last = {name: float(values[-1]) for name, values in run.metrics.items()}
-    fitness = _placed_fitness(run, on)
+    fitness = placed_fitness(run, on)
     before = _from_sums(last, prefix, interval)
     found = {**_plain(before), "self_normalised_qd_score": self_normalised_qd_score(fitness)}
     correction = final_correction(run)
     after = None if correction is None else corrected_scores(run, correction, interval, on)
     names = ("coverage", "qd_score", "max_fitness", "mean_fitness")
     found |= {f"corrected_{name}": np.nan if after is None else _plain(after)[name] for name in names}
-    lost = None if after is None else asdict(losses(before, after))
+    fixed = fixed_interval(run)  # of a loss, whatever the interval of the scores
+    lost = None if after is None else asdict(losses(_on(before, fixed), _on(after, fixed)))
     found |= {f"{name}_loss": np.nan if lost is None else lost[name] for name in CURVES}
     found["lost_elites"] = np.nan if correction is None else float(correction.reevaluations.lost)
     found["seconds"] = last["seconds"]
@@ -129,7 +130,8 @@ def corrected_fitness(run: StoredRun, correction: Correction, on: On = "own") ->
     return corrected_archive(container(run, on), correction.reevaluations).elites.fitness.copy()
 
 
-def _placed_fitness(run: StoredRun, on: On) -> NDArray[np.float64]:
+def placed_fitness(run: StoredRun, on: On = "own") -> NDArray[np.float64]:
+    """Return the fitness of the elites of the final archive."""
     archive = run.archive
     if on == "own" or archive.kind == "grid":
         return archive.fitness
@@ -150,6 +152,11 @@ def _from_sums(last: dict[str, float], prefix: str, interval: Interval) -> Score
         total,
         last[f"{prefix}min_fitness"],
     )
+
+
+def _on(found: Scores, interval: Interval) -> Scores:
+    low, high = interval
+    return replace(found, qd_score=(found.sum_fitness - found.coverage * low) / (high - low))
 
 
 def _plain(found: Scores) -> dict[str, float]:

@@ -1,0 +1,81 @@
+"""The numbers behind the lines: median and quartiles over replications, on an axis they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qdbench.analysis.measures import Curves
+from qdbench.metrics.profile import profile
+
+Values = NDArray[np.float64]
+Axis = Literal["evaluations", "seconds"]
+
+MOST_STEPS = 2000
+"""Of a staircase; one with more is looked at so many places, more than a page has dots."""
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Median and quartiles of several curves; NaN where one of them is undefined."""
+
+    x: Values  #: (m,)
+    low: Values  #: (m,) the lower quartile
+    middle: Values  #: (m,)
+    high: Values  #: (m,) the upper quartile
+
+
+def across(x: ArrayLike, replications: Sequence[ArrayLike]) -> Band:
+    """Return the band of curves that are known at the same places."""
+    low, middle, high = np.quantile(np.array(replications, np.float64), (0.25, 0.5, 0.75), axis=0)
+    return Band(np.asarray(x, np.float64), low, middle, high)
+
+
+def metric_band(replications: Sequence[Curves], name: str, axis: Axis) -> Band:
+    """Return a metric's band along the runs.
+
+    Between two iterations an archive stays as it is, so each curve is a staircase and the value at any place is
+    that of the iteration before. The band begins where all runs have begun and ends where the shortest ends.
+    """
+    places = [getattr(curves, axis) for curves in replications]
+    x = _thinned(np.unique(np.concatenate(places)), max(p[0] for p in places), min(p[-1] for p in places))
+    values = (curves.values[name] for curves in replications)
+    return across(x, [v[np.searchsorted(p, x, side="right") - 1] for p, v in zip(places, values, strict=True)])
+
+
+def corrected_band(replications: Sequence[Curves], name: str, axis: Axis) -> Band:
+    """Return a corrected metric's band at the snapshots: nothing is known in between.
+
+    Snapshots that all replications took after as many evaluations belong together; where there are none, the
+    last of each. In seconds, a snapshot is where the replications' median is.
+    """
+    taken = [curves for curves in replications if len(curves.corrected_evaluations)]
+    if not taken:
+        return across([], [[]])
+    shared = sorted(set.intersection(*(set(curves.corrected_evaluations.tolist()) for curves in taken)))
+    rows = [
+        np.searchsorted(curves.corrected_evaluations, shared) if shared else np.array([-1]) for curves in taken
+    ]
+    x = np.median(
+        [getattr(curves, f"corrected_{axis}")[row] for curves, row in zip(taken, rows, strict=True)], axis=0
+    )
+    return across(x, [curves.corrected[name][row] for curves, row in zip(taken, rows, strict=True)])
+
+
+def profile_band(replications: Sequence[Values], left: float, right: float) -> Band:
+    """Return the band of archive profiles from `left` to `right`, given the fitness of each archive's elites.
+
+    `middle[i]` and the quartiles hold from just above `x[i - 1]` up to and with `x[i]`.
+    """
+    steps = np.unique(np.concatenate([*replications, [left, right]]))
+    x = _thinned(steps, left, right)
+    return across(x, [profile(fitness)(x) for fitness in replications])
+
+
+def _thinned(places: Values, begin: float, end: float) -> Values:
+    inside = places[(places >= begin) & (places <= end)]
+    return inside if len(inside) <= MOST_STEPS else np.linspace(begin, end, MOST_STEPS)

@@ -1,0 +1,199 @@
+"""All numbers that figures need of some runs: each run's files are read once, and let go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from qdbench.analysis.collect import Skipped, Variant
+from qdbench.analysis.measures import (
+    CURVES,
+    Curves,
+    Interval,
+    On,
+    container,
+    corrected_fitness,
+    curves,
+    final,
+    final_correction,
+    fixed_interval,
+    placed_fitness,
+    pooled_interval,
+)
+from qdbench.errors import InvalidInput, QdbenchError
+from qdbench.experiments.corrections import Correction
+from qdbench.experiments.loading import StoredRun
+from qdbench.metrics.robustness import SplitHalf, corrected_archive, split_half
+from qdbench.metrics.scores import scores
+from qdbench.report.bands import Values
+
+MOST_COUNTS = 12
+"""At how many numbers of re-evaluations corrected scores are looked at."""
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """What QD scores are measured by: an interval of fitness, and the cells that count."""
+
+    kind: Literal["fixed", "pooled"]
+    interval: Interval
+    on: On
+
+    def __str__(self) -> str:
+        low, high = (f"{bound:,.6g}".replace("-", "\N{MINUS SIGN}") for bound in self.interval)
+        whose = "the task's fixed interval" if self.kind == "fixed" else "the pooled interval of these runs"
+        where = "" if self.on == "own" else ", on the task's grid"
+        return f"QD score on {whose} [{low}, {high}]{where}"
+
+
+@dataclass(frozen=True, eq=False)
+class BySamples:
+    """A corrected archive's scores as a function of the number of re-evaluations."""
+
+    counts: Values  #: (m,)
+    coverage: Values  #: (m,)
+    qd_score: Values  #: (m,)
+    split_half: SplitHalf
+
+
+@dataclass(frozen=True, eq=False)
+class Corrected:
+    """What re-evaluations say about a final archive."""
+
+    n_reevaluations: int
+    fitness: Values  #: (elites left,)
+    losses: dict[str, float]
+    """By metric; on the task's fixed interval, whatever the yardstick; NaN is undefined."""
+    by_samples: BySamples
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRun:
+    """One replication in numbers."""
+
+    run: StoredRun
+    curves: Curves
+    fitness: Values  #: (elites,) of the final archive
+    corrected: Corrected | None
+
+    @property
+    def seed(self) -> int:
+        """The replication's seed."""
+        return int(self.run.record["seed"])
+
+    @property
+    def qd_score(self) -> float:
+        """At the end."""
+        return float(self.curves.values["qd_score"][-1])
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredVariant:
+    """An algorithm's replications in numbers, by seed."""
+
+    label: str
+    runs: tuple[MeasuredRun, ...]
+
+    @property
+    def corrected(self) -> list[Corrected]:
+        """Of the replications whose elites were re-evaluated."""
+        return [run.corrected for run in self.runs if run.corrected is not None]
+
+    @property
+    def typical(self) -> MeasuredRun:
+        """The median replication by final QD score; the lower one of two."""
+        return sorted(self.runs, key=lambda run: (run.qd_score, run.seed))[(len(self.runs) - 1) // 2]
+
+
+def yardstick(variants: Iterable[Variant], kind: Literal["fixed", "pooled"], on: On) -> Yardstick:
+    """Return the yardstick of a task's runs."""
+    runs = [run for variant in variants for run in variant.runs]
+    interval = fixed_interval(runs[0]) if kind == "fixed" else pooled_interval(runs)
+    if not interval[0] < interval[1]:
+        task = runs[0].record["task"]["name"]
+        raise InvalidInput(
+            f"the runs of {task} have no two different fitness values to make an interval of; "
+            "give --interval fixed"
+        )
+    return Yardstick(kind, interval, on)
+
+
+def measure(
+    variants: Iterable[Variant], by: Yardstick, progress: Callable[[], None] = lambda: None
+) -> tuple[list[MeasuredVariant], list[Skipped]]:
+    """Measure runs, and tell which could not be; `progress` is called after each."""
+    found: list[MeasuredVariant] = []
+    skipped: list[Skipped] = []
+    for variant in variants:
+        runs: list[MeasuredRun] = []
+        for run in variant.runs:
+            try:
+                runs.append(measured_run(run, by))
+            except (QdbenchError, OSError) as error:
+                skipped.append(Skipped(run.path, str(error)))
+            progress()
+        if runs:
+            found.append(MeasuredVariant(variant.label, tuple(runs)))
+    return found, skipped
+
+
+def measured_run(run: StoredRun, by: Yardstick) -> MeasuredRun:
+    """Measure one run."""
+    read = StoredRun(run.path, run.record)  # it remembers all it has read; `run` shall not
+    correction = final_correction(read)
+    return MeasuredRun(
+        run,
+        curves(read, by.interval, by.on),
+        placed_fitness(read, by.on).copy(),
+        None if correction is None else _corrected(read, correction, by),
+    )
+
+
+def _corrected(run: StoredRun, correction: Correction, by: Yardstick) -> Corrected:
+    lost = final(run, fixed_interval(run), by.on)
+    return Corrected(
+        correction.reevaluations.fitness.shape[1],
+        corrected_fitness(run, correction, by.on),
+        {name: lost[f"{name}_loss"] for name in CURVES},
+        _by_samples(run, correction, by),
+    )
+
+
+def _by_samples(run: StoredRun, correction: Correction, by: Yardstick) -> BySamples:
+    """Return what `metrics.robustness.by_samples` does, at fewer places: a large archive takes its time."""
+    where, samples = container(run, by.on), correction.reevaluations
+    counts = sample_counts(samples.fitness.shape[1])
+    found = [scores(corrected_archive(where, samples[:n]).elites.fitness, by.interval) for n in counts]
+    return BySamples(
+        np.array(counts, np.float64),
+        np.array([score.coverage for score in found], np.float64),
+        np.array([score.qd_score for score in found]),
+        split_half(where, samples, by.interval),
+    )
+
+
+def sample_counts(n: int) -> list[int]:
+    """Return numbers from 1 to `n`, evenly spaced on a logarithmic axis; all, if they are few."""
+    return sorted({round(count) for count in np.geomspace(1, n, MOST_COUNTS).tolist()} | {1, n})
+
+
+def require_one_experiment(variants: Sequence[Variant]) -> None:
+    """Refuse runs that one figure cannot show: of different tasks, or one replication twice."""
+    task = variants[0].task
+    fingerprints: dict[str, StoredRun] = {}
+    for variant in variants:
+        seeds: dict[int, StoredRun] = {}
+        for run in variant.runs:
+            fingerprints.setdefault(run.record["task"]["fingerprint"], run)
+            other = seeds.setdefault(run.record["seed"], run)
+            if other is not run:
+                raise InvalidInput(
+                    f"{other.path} and {run.path} are the same replication (seed {run.record['seed']} of "
+                    f"{variant.label} on {task}); leave one out, or give one of them a --name"
+                )
+    if len(fingerprints) > 1:
+        each = ", ".join(f"{run.path} {fingerprint}" for fingerprint, run in fingerprints.items())
+        raise InvalidInput(f"these runs of {task} differ in the task's fingerprint ({each}); plot them apart")
