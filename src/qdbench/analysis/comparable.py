@@ -14,19 +14,23 @@ SHOWN_RUNS = 2
 
 def times_comparable(variants: Iterable[Variant]) -> str:
     """Return nothing where the seconds of these runs can be compared, else a sentence that says why not."""
+    different = _where_it_ran(variants)
+    return f"seconds are left out, because the runs differ in {different}" if different else ""
 
+
+def _where_it_ran(variants: Iterable[Variant]) -> str:
     def facts(where: Mapping[str, Any]) -> dict[str, Any]:
         return {"cpu": where.get("cpu"), "workers": where.get("workers"), "jobs": where.get("jobs", 1)}
 
     ran = [(run, facts(where)) for v in variants for run in v.runs for where in run.record["environments"]]
-    differing = "; ".join(differing(ran))
-    return f"seconds are left out, because the runs differ in {differing}" if differing else ""
+    return "; ".join(differing(ran))
 
 
 def require_comparable(variants: Sequence[Variant]) -> None:
-    """Refuse a task's runs that are not one experiment: other tasks, budgets, options, or one replication twice."""
+    """Refuse runs of a task that differ in task, budget or options, and one replication twice."""
     task, runs = variants[0].task, [run for variant in variants for run in variant.runs]
-    if differing((run, {"": run.record["task"]["fingerprint"]}) for run in runs):
+    identity = ("fingerprint", "fitness_bounds")
+    if differing((run, {key: run.record["task"][key] for key in identity}) for run in runs):
         different = "; ".join(differing((run, _task_facts(run)) for run in runs))
         raise InvalidInput(f"the runs of {task} are not of the same task: {different}; compare them apart")
     budgets = "; ".join(differing((run, run.record["target"]) for run in runs))
@@ -34,10 +38,12 @@ def require_comparable(variants: Sequence[Variant]) -> None:
         raise InvalidInput(
             f"the runs of {task} had different budgets: {budgets}; compare them apart, or resume the shorter"
         )
-    times = times_comparable(variants)
-    if times and runs[0].record["target"]["evaluations"] is None:
-        why = times.partition("because ")[2]
-        raise InvalidInput(f"the runs of {task} had equal seconds but not equal budgets: {why}")
+    places = _where_it_ran(variants)
+    if places and runs[0].record["target"]["evaluations"] is None:
+        raise InvalidInput(
+            f"the runs of {task} had a budget of seconds, and equal seconds are not equal budgets where runs "
+            f"differ in {places}; compare them apart"
+        )
     for variant in variants:
         options = "; ".join(differing((run, flat(run.record["algorithm"])) for run in variant.runs))
         if options:
@@ -48,9 +54,10 @@ def require_comparable(variants: Sequence[Variant]) -> None:
         twice = [run for run in variant.runs if by_seed[run.record["seed"]] is not run]
         if twice:
             seed = twice[0].record["seed"]
+            both = f"{twice[0].path} and {by_seed[seed].path}"
             raise InvalidInput(
-                f"{twice[0].path} and {by_seed[seed].path} are both seed {seed} of {variant.label} on {task}: "
-                "one replication must not count twice; leave one out"
+                f"{both} are both seed {seed} of {variant.label} on {task}: a replication counts once; "
+                "leave one out"
             )
 
 

@@ -7,10 +7,10 @@ a reason.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -90,7 +90,7 @@ class Pair:
     n_a: int
     n_b: int
     improvement: float
-    """The probability that a run of `a` has the higher value, ties counted half; `low` to `high` with 95 %."""
+    """The probability that a run of `a` has the higher value, ties counted half; 95 %: `low` to `high`."""
     low: float
     high: float
     p: float
@@ -235,8 +235,8 @@ def _compare_task(
     different = "; ".join(differing(corrected))
     if different:
         raise InvalidInput(
-            f"the elites of {task} were re-evaluated different numbers of times: {different.strip()}; corrected "
-            "metrics depend on that number: delete corrected.npz and run `qdbench correct --reevaluations` anew"
+            f"the elites of {task} were re-evaluated different numbers of times: {different.strip()}; "
+            "corrected metrics depend on it: delete corrected.npz and `qdbench correct` with one number"
         )
     times = times_comparable(variants)
     metrics = [metric for metric in METRICS if metric != "seconds" or not times]
@@ -264,13 +264,13 @@ def _notes(
         yield f"measured on the algorithms' own containers (all: {next(iter(containers.values()))})"
     else:
         each = "; ".join(f"{label}: {words}" for label, words in containers.items())
-        yield f"measured on each algorithm's own container ({each}); --on grid measures all on the task's grid"
+        yield f"measured on each algorithm's own container ({each}); --on grid uses the task's grid for all"
     counts = Counter(numbers.n_reevaluations for group in measured.values() for numbers in group)
     n = next((n for n in counts if n), None)
     if n:
         yield f"corrected: means of {n} re-evaluations; losses are on the fixed interval"
     else:
-        yield "no elite was re-evaluated, so the primary endpoint is the uncorrected QD score here"
+        yield "no final archive was corrected, so the primary endpoint is the uncorrected QD score here"
     lost = np.nansum([numbers.values["lost_elites"] for group in measured.values() for numbers in group])
     if lost:
         yield f"{lost:,.0f} elites had an invalid re-evaluation and are lost from the corrected archives"

@@ -9,7 +9,7 @@ from qdbench.experiments.loading import StoredRun
 
 _LOOKED_AT = 20
 _ROUNDING = 1e-9
-"""Far above what k / steps × steps is off by, far below what another real number would be off by."""
+"""Far above what steps * (k / steps) is off by, far below what another real number would be off by."""
 
 
 def resolution_warning(run: StoredRun) -> str:
@@ -22,17 +22,15 @@ def resolution_warning(run: StoredRun) -> str:
     cells, length = max(task["options"]["cells"]), task["options"].get("episode_length")
     if length is None or not _are_shares(run.archive.descriptors, length):
         return ""
-    lived = totals["steps"] / totals["evaluations"]
-    if length < cells:
-        episodes = f"an episode of {length:,} steps gives"
-    elif lived < cells:
-        episodes = f"episodes of {lived:,.0f} steps, as these are on average, give"
-    else:
+    lived = totals["steps"] // totals["evaluations"]
+    if lived >= cells:
         return ""
-    values = min(length, int(lived)) + 1 if length >= cells else length + 1
+    steps = length if length < cells else lived
+    usual = "" if length < cells else f" (the mean in {run.path})"
     return (
-        f"{task['name']}: the descriptor is a share of the steps of an episode, and {episodes} at most {values:,} "
-        f"values for {cells:,} cells: cells stay empty, or are told apart by how long an episode was"
+        f"{task['name']}: the descriptor is a share of an episode's steps, and {steps:,} steps{usual} give "
+        f"at most {steps + 1:,} values for {cells:,} cells: cells stay empty, or only differ in how long the "
+        "episode was"
     )
 
 

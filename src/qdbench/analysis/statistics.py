@@ -61,7 +61,7 @@ def _iqm_interval(strata: Sequence[Values], generator: np.random.Generator) -> B
 
 
 def improvement(a: Values, b: Values) -> float:
-    """Return the probability that a value of `a` is above one of `b`, ties counted half; NaN without values."""
+    """Return the probability that a value of `a` is above one of `b`, ties counted half."""
     return float(_wins(a, b).mean()) if len(a) and len(b) else np.nan
 
 
@@ -94,7 +94,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def _wins(a: Values, b: Values) -> NDArray[np.float64]:
     """Return for every pair 1 where `a` is above, ½ where both are equal, else 0: (a, b)."""
-    return (a[:, None] > b) + 0.5 * (a[:, None] == b)
+    wins: NDArray[np.float64] = (a[:, None] > b) + 0.5 * (a[:, None] == b)
+    return wins
 
 
 def _resampled(n: int, generator: np.random.Generator) -> NDArray[np.int64]:

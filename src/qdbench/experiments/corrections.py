@@ -48,6 +48,8 @@ class StoredCorrections:
     n_reevaluations: int
     container: Container
     snapshots: tuple[Correction, ...]
+    about: dict[str, Any]
+    """task, fingerprint, algorithm, seed."""
 
 
 class Corrector:
@@ -194,4 +196,5 @@ def read_corrections(folder: RunFolder) -> StoredCorrections:
             )
             for snapshot in _snapshots(arrays)
         )
-        return StoredCorrections(int(arrays["n_reevaluations"]), container, corrections)
+        about = {name: arrays[name].tolist() for name in ("task", "fingerprint", "algorithm", "seed")}
+        return StoredCorrections(int(arrays["n_reevaluations"]), container, corrections, about)

@@ -51,6 +51,11 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    _replace(path, lambda file: file.write(text.encode()))
+
+
 @contextmanager
 def damage_named(path: Path) -> Iterator[None]:
     """Turn whatever a damaged file makes its reader raise into one sentence."""

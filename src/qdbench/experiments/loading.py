@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -91,16 +92,30 @@ class StoredRun:
             geometry = {name: arrays.pop(name) for name in GEOMETRY if name in arrays}
             about = {name: array.tolist() for name, array in arrays.items()}
             kind = about.pop("kind")
-            for name, expected in (("seed", self.record["seed"]), ("task", self.record["task"]["name"])):
-                if about[name] != expected:
-                    raise ValueError(f"it is of another run ({name} {about[name]!r}, not {expected!r})")
+            self._require_mine(about)
             return StoredArchive(path=path, kind=kind, geometry=geometry, about=about, **columns)
 
     @cached_property
     def corrections(self) -> StoredCorrections | None:
         """corrected.npz, or None where no elite was re-evaluated."""
         folder = RunFolder(self.path)
-        return read_corrections(folder) if folder.corrected_path.exists() else None
+        if not folder.corrected_path.exists():
+            return None
+        found = read_corrections(folder)
+        with damage_named(folder.corrected_path):
+            self._require_mine(found.about)
+        return found
+
+    def _require_mine(self, about: Mapping[str, Any]) -> None:
+        record = self.record
+        mine = {
+            "task": record["task"]["name"],
+            "algorithm": record["algorithm"]["name"],
+            "seed": record["seed"],
+        }
+        for name, expected in mine.items():
+            if about[name] != expected:
+                raise ValueError(f"it is of another run ({name} {about[name]!r}, not {expected!r})")
 
     def to_pandas(self) -> Any:
         """Return the metrics as a pandas DataFrame."""

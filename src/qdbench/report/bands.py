@@ -38,13 +38,15 @@ def across(x: ArrayLike, replications: Sequence[ArrayLike]) -> Band:
 def metric_band(replications: Sequence[Curves], name: str, axis: Axis) -> Band:
     """Return a metric's band along the runs.
 
-    Between two iterations an archive stays as it is, so each curve is a staircase and the value at any place is
-    that of the iteration before. The band begins where all runs have begun and ends where the shortest ends.
+    Between two iterations an archive stays as it is, so each curve is a staircase, and the value at any place
+    is that of the iteration before. The band begins where all runs have begun and ends with the shortest.
     """
     places = [getattr(curves, axis) for curves in replications]
     x = _thinned(np.unique(np.concatenate(places)), max(p[0] for p in places), min(p[-1] for p in places))
     values = (curves.values[name] for curves in replications)
-    return across(x, [v[np.searchsorted(p, x, side="right") - 1] for p, v in zip(places, values, strict=True)])
+    return across(
+        x, [v[np.searchsorted(p, x, side="right") - 1] for p, v in zip(places, values, strict=True)]
+    )
 
 
 def corrected_band(replications: Sequence[Curves], name: str, axis: Axis) -> Band:
@@ -58,7 +60,8 @@ def corrected_band(replications: Sequence[Curves], name: str, axis: Axis) -> Ban
         return across([], [[]])
     shared = sorted(set.intersection(*(set(curves.corrected_evaluations.tolist()) for curves in taken)))
     rows = [
-        np.searchsorted(curves.corrected_evaluations, shared) if shared else np.array([-1]) for curves in taken
+        np.searchsorted(curves.corrected_evaluations, shared) if shared else np.array([-1])
+        for curves in taken
     ]
     x = np.median(
         [getattr(curves, f"corrected_{axis}")[row] for curves, row in zip(taken, rows, strict=True)], axis=0

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from qdbench.experiments.loading import StoredArchive, StoredRun
-from qdbench.report.raster import Image, axes_of, on_grid, raster
+from qdbench.experiments.loading import StoredRun
+from qdbench.report.raster import Drawable, Image, axes_of, on_grid, raster
 
 COLOURS = "viridis"  # grows evenly in brightness: safe for the colour-blind, and in black and white
 DPI = 300
@@ -37,7 +37,7 @@ def save_archive(run: StoredRun, path: Path) -> None:
         figure.savefig(path, dpi=DPI, bbox_inches="tight")
 
 
-def draw_archive(axes: Any, archive: StoredArchive, *, limits: tuple[float, float] | None = None) -> Any:
+def draw_archive(axes: Any, archive: Drawable, *, limits: tuple[float, float] | None = None) -> Any:
     """Draw an archive on matplotlib axes; return what a colour bar can be made of.
 
     `limits` are the fitness of the darkest and of the brightest colour; pictures that are to be compared
@@ -63,7 +63,7 @@ def add_colour_bar(axes: Any, colours: Any) -> None:
     axes.figure.colorbar(colours, cax=axes.inset_axes((1.04, 0, 0.04, 1)), label="fitness")
 
 
-def fitness_limits(*archives: StoredArchive) -> tuple[float, float]:
+def fitness_limits(*archives: Drawable) -> tuple[float, float]:
     """Return the lowest and the highest fitness in some archives."""
     fitness = np.concatenate([archive.fitness for archive in archives])
     if not len(fitness):
@@ -90,17 +90,17 @@ def title(run: StoredRun) -> str:
     return "\n".join(lines)
 
 
-def is_projected(archive: StoredArchive) -> bool:
+def is_projected(archive: Drawable) -> bool:
     """Return whether the picture shows the task's grid instead of the archive's own container."""
     own = archive.kind == "grid" or (archive.kind == "cvt" and _dimensions(archive) == 1)
     return not own and _dimensions(archive) != 2
 
 
-def _dimensions(archive: StoredArchive) -> int:
+def _dimensions(archive: Drawable) -> int:
     return len(archive.geometry["descriptor_bounds"])
 
 
-def _draw_bars(axes: Any, archive: StoredArchive, look: dict[str, Any]) -> Any:
+def _draw_bars(axes: Any, archive: Drawable, look: dict[str, Any]) -> Any:
     from matplotlib.collections import PolyCollection
 
     (values,) = raster(archive)
@@ -121,14 +121,14 @@ def _draw_bars(axes: Any, archive: StoredArchive, look: dict[str, Any]) -> Any:
     return bars
 
 
-def _draw_plane(axes: Any, archive: StoredArchive, look: dict[str, Any]) -> Any:
+def _draw_plane(axes: Any, archive: Drawable, look: dict[str, Any]) -> Any:
     x, y = archive.geometry["descriptor_bounds"]
     image = _show(axes, raster(archive), (*x, *y), look)
     axes.set(xlabel="descriptor 1", ylabel="descriptor 2")
     return image
 
 
-def _draw_elites(axes: Any, archive: StoredArchive, look: dict[str, Any]) -> Any:
+def _draw_elites(axes: Any, archive: Drawable, look: dict[str, Any]) -> Any:
     """Draw every elite as a disc as wide as the threshold: no two overlap."""
     from matplotlib.collections import EllipseCollection
     from matplotlib.patches import Rectangle
@@ -152,7 +152,7 @@ def _draw_elites(axes: Any, archive: StoredArchive, look: dict[str, Any]) -> Any
     return drawn
 
 
-def _draw_nested(axes: Any, archive: StoredArchive, look: dict[str, Any]) -> Any:
+def _draw_nested(axes: Any, archive: Drawable, look: dict[str, Any]) -> Any:
     shape, bounds = on_grid(archive).shape, archive.geometry["descriptor_bounds"]
     image = raster(archive)
     height, width = image.shape

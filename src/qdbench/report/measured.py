@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from qdbench.analysis.collect import Skipped, Variant
+from qdbench.analysis.comparable import require_comparable, times_comparable
 from qdbench.analysis.measures import (
     CURVES,
     Curves,
@@ -30,6 +31,8 @@ from qdbench.metrics.robustness import SplitHalf, corrected_archive, split_half
 from qdbench.metrics.scores import scores
 from qdbench.report.bands import Values
 
+IntervalKind = Literal["fixed", "pooled"]
+
 MOST_COUNTS = 12
 """At how many numbers of re-evaluations corrected scores are looked at."""
 
@@ -38,7 +41,7 @@ MOST_COUNTS = 12
 class Yardstick:
     """What QD scores are measured by: an interval of fitness, and the cells that count."""
 
-    kind: Literal["fixed", "pooled"]
+    kind: IntervalKind
     interval: Interval
     on: On
 
@@ -75,6 +78,8 @@ class MeasuredRun:
     """One replication in numbers."""
 
     run: StoredRun
+    kind: str
+    """Of its container: `grid`, `cvt` or `unstructured`."""
     curves: Curves
     fitness: Values  #: (elites,) of the final archive
     corrected: Corrected | None
@@ -108,23 +113,34 @@ class MeasuredVariant:
         return sorted(self.runs, key=lambda run: (run.qd_score, run.seed))[(len(self.runs) - 1) // 2]
 
 
-def yardstick(variants: Iterable[Variant], kind: Literal["fixed", "pooled"], on: On) -> Yardstick:
-    """Return the yardstick of a task's runs."""
-    runs = [run for variant in variants for run in variant.runs]
-    interval = fixed_interval(runs[0]) if kind == "fixed" else pooled_interval(runs)
-    if not interval[0] < interval[1]:
-        task = runs[0].record["task"]["name"]
-        raise InvalidInput(
-            f"the runs of {task} have no two different fitness values to make an interval of; "
-            "give --interval fixed"
-        )
-    return Yardstick(kind, interval, on)
+@dataclass(frozen=True, eq=False)
+class MeasuredTask:
+    """All that a task's figures show."""
+
+    task: str
+    variants: tuple[MeasuredVariant, ...]
+    by: Yardstick
+    no_times: str
+    """Why seconds cannot be compared, or nothing."""
+
+    @property
+    def runs(self) -> list[StoredRun]:
+        """All replications of all algorithms."""
+        return [run.run for variant in self.variants for run in variant.runs]
 
 
 def measure(
-    variants: Iterable[Variant], by: Yardstick, progress: Callable[[], None] = lambda: None
-) -> tuple[list[MeasuredVariant], list[Skipped]]:
-    """Measure runs, and tell which could not be; `progress` is called after each."""
+    variants: Sequence[Variant],
+    kind: IntervalKind = "fixed",
+    on: On = "own",
+    progress: Callable[[], None] = lambda: None,
+) -> tuple[MeasuredTask | None, list[Skipped]]:
+    """Measure a task's runs, and tell which could not be; `progress` is called after each.
+
+    InvalidInput where runs have no business in one figure.
+    """
+    require_comparable(variants)
+    by = Yardstick(kind, _interval(variants, kind), on)
     found: list[MeasuredVariant] = []
     skipped: list[Skipped] = []
     for variant in variants:
@@ -137,7 +153,25 @@ def measure(
             progress()
         if runs:
             found.append(MeasuredVariant(variant.label, tuple(runs)))
-    return found, skipped
+    if not found:
+        return None, skipped
+    task = variants[0].task
+    left = [Variant(task, variant.label, tuple(run.run for run in variant.runs)) for variant in found]
+    if skipped and kind == "pooled":  # what cannot be used has no say in the interval
+        again, others = measure(left, kind, on)
+        return again, skipped + others
+    return MeasuredTask(task, tuple(found), by, times_comparable(left)), skipped
+
+
+def _interval(variants: Sequence[Variant], kind: IntervalKind) -> Interval:
+    runs = [run for variant in variants for run in variant.runs]
+    interval = fixed_interval(runs[0]) if kind == "fixed" else pooled_interval(runs)
+    if not interval[0] < interval[1]:
+        raise InvalidInput(
+            f"the runs of {variants[0].task} have no two different fitness values, so there is no pooled "
+            "interval; use --interval fixed"
+        )
+    return interval
 
 
 def measured_run(run: StoredRun, by: Yardstick) -> MeasuredRun:
@@ -146,14 +180,15 @@ def measured_run(run: StoredRun, by: Yardstick) -> MeasuredRun:
     correction = final_correction(read)
     return MeasuredRun(
         run,
+        read.archive.kind,
         curves(read, by.interval, by.on),
-        placed_fitness(read, by.on).copy(),
+        placed_fitness(read, by.on),
         None if correction is None else _corrected(read, correction, by),
     )
 
 
 def _corrected(run: StoredRun, correction: Correction, by: Yardstick) -> Corrected:
-    lost = final(run, fixed_interval(run), by.on)
+    lost = final(run, by.interval, by.on)
     return Corrected(
         correction.reevaluations.fitness.shape[1],
         corrected_fitness(run, correction, by.on),
@@ -178,22 +213,3 @@ def _by_samples(run: StoredRun, correction: Correction, by: Yardstick) -> BySamp
 def sample_counts(n: int) -> list[int]:
     """Return numbers from 1 to `n`, evenly spaced on a logarithmic axis; all, if they are few."""
     return sorted({round(count) for count in np.geomspace(1, n, MOST_COUNTS).tolist()} | {1, n})
-
-
-def require_one_experiment(variants: Sequence[Variant]) -> None:
-    """Refuse runs that one figure cannot show: of different tasks, or one replication twice."""
-    task = variants[0].task
-    fingerprints: dict[str, StoredRun] = {}
-    for variant in variants:
-        seeds: dict[int, StoredRun] = {}
-        for run in variant.runs:
-            fingerprints.setdefault(run.record["task"]["fingerprint"], run)
-            other = seeds.setdefault(run.record["seed"], run)
-            if other is not run:
-                raise InvalidInput(
-                    f"{other.path} and {run.path} are the same replication (seed {run.record['seed']} of "
-                    f"{variant.label} on {task}); leave one out, or give one of them a --name"
-                )
-    if len(fingerprints) > 1:
-        each = ", ".join(f"{run.path} {fingerprint}" for fingerprint, run in fingerprints.items())
-        raise InvalidInput(f"these runs of {task} differ in the task's fingerprint ({each}); plot them apart")

@@ -8,13 +8,12 @@ cell is (index_i * n_j + index_j) * n_k + index_k. Rows count upwards: row 0 is 
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qdbench.archives.geometry import Cvt, Grid
-from qdbench.experiments.loading import StoredArchive
 
 Image = NDArray[np.float64]  #: (rows, columns) fitness; NaN where there is no elite
 
@@ -22,7 +21,35 @@ PIXELS = {1: 3600, 2: 1000}
 """How finely the regions of a CVT are drawn, along every dimension, by the number of dimensions."""
 
 
-def raster(archive: StoredArchive) -> Image:
+class Drawable(Protocol):
+    """What a picture needs to know of an archive; a stored one is one."""
+
+    @property
+    def fitness(self) -> NDArray[np.float64]:
+        """Of the elites, (n,)."""
+
+    @property
+    def descriptors(self) -> NDArray[np.float64]:
+        """Of the elites, (n, dimensions)."""
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        """Of the elites, (n,)."""
+
+    @property
+    def kind(self) -> str:
+        """`grid`, `cvt` or `unstructured`."""
+
+    @property
+    def geometry(self) -> dict[str, NDArray[Any]]:
+        """descriptor_bounds (dimensions, 2); and shape, centroids or threshold."""
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """grid_shape and fitness_bounds, among others."""
+
+
+def raster(archive: Drawable) -> Image:
     """Return the best fitness at every place; a CVT of one or two dimensions keeps its true regions."""
     dimensions = len(archive.geometry["descriptor_bounds"])
     if archive.kind == "cvt" and dimensions in PIXELS:
@@ -30,7 +57,7 @@ def raster(archive: StoredArchive) -> Image:
     return nested(on_grid(archive))
 
 
-def on_grid(archive: StoredArchive) -> NDArray[np.float64]:
+def on_grid(archive: Drawable) -> NDArray[np.float64]:
     """Return the best fitness in every cell of its grid, or of the task's grid if it has none of its own."""
     if archive.kind == "grid":
         return _best(archive, archive.cells, archive.geometry["shape"].tolist())
@@ -58,7 +85,7 @@ def pooled(image: Image, columns: int, rows: int) -> tuple[Image, tuple[int, int
     return np.fmax.reduce(np.fmax.reduce(blocks, axis=3), axis=1), (across, up)
 
 
-def _regions(archive: StoredArchive, pixels: int) -> NDArray[np.float64]:
+def _regions(archive: Drawable, pixels: int) -> NDArray[np.float64]:
     """Return for every pixel of the box the fitness in the region it lies in."""
     bounds, centroids = archive.geometry["descriptor_bounds"], archive.geometry["centroids"]
     middles = (np.arange(pixels) + 0.5) / pixels
@@ -68,7 +95,7 @@ def _regions(archive: StoredArchive, pixels: int) -> NDArray[np.float64]:
     return _best(archive, archive.cells, (len(centroids),))[region].reshape(places.shape[:-1])
 
 
-def _best(archive: StoredArchive, cells: NDArray[np.int64], shape: Any) -> NDArray[np.float64]:
+def _best(archive: Drawable, cells: NDArray[np.int64], shape: Any) -> NDArray[np.float64]:
     values = np.full(prod(shape), np.nan)
     np.fmax.at(values, cells, archive.fitness)
     return values.reshape(shape)

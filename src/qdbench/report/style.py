@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ DPI = 300
 WIDTH = 7.0
 """Inches: the text width of a two-column page."""
 SMALL, NORMAL = 7.0, 8.0  # points
-NOTE_COLUMNS = 125  # characters of SMALL that fit into WIDTH
+NOTE_COLUMNS = 135  # characters of SMALL that fit into WIDTH
 
-_RC = {
+_RC: dict[Any, Any] = {
     "font.size": NORMAL,
     "axes.titlesize": NORMAL,
     "axes.labelsize": NORMAL,
@@ -55,23 +56,24 @@ _KNOWN = {
     "map_elites": Look("MAP-Elites", "#0072B2", "o"),
     "cvt_map_elites": Look("CVT-MAP-Elites", "#D55E00", "s"),
     "random_search": Look("Random Search", "#009E73", "^"),
-    "map_elites_unstructured": Look("MAP-Elites, unstructured", "#CC79A7", "D"),
+    "map_elites_unstructured": Look("MAP-Elites (unstructured)", "#CC79A7", "D"),
     "cma_me": Look("CMA-ME", "#E69F00", "v"),
     "cma_mae": Look("CMA-MAE", "#56B4E9", "P"),
-    "ribs_map_elites": Look("MAP-Elites of pyribs", "#000000", "X"),
+    "ribs_map_elites": Look("MAP-Elites (pyribs)", "#000000", "X"),
 }
 # Tol's muted scheme, as far as it is not close to those above
 _OTHERS = (("#882255", "<"), ("#999933", ">"), ("#888888", "p"), ("#332288", "h"), ("#44AA99", "*"))
 
 
 def looks(labels: Iterable[str]) -> dict[str, Look]:
-    """Return how to draw each of these algorithms: ours always the same, others in order of their names."""
-    found = dict.fromkeys(sorted(labels))
-    others = [label for label in found if label not in _KNOWN]
-    return {
-        label: _KNOWN[label] if label in _KNOWN else Look(_name(label), *_OTHERS[others.index(label) % len(_OTHERS)])
-        for label in found
-    }
+    """Return how to draw each of these algorithms: ours always the same, others in order of their names.
+
+    The order is that of legends and bars.
+    """
+    wanted = set(labels)
+    ours = {label: look for label, look in _KNOWN.items() if label in wanted}
+    others = zip(sorted(wanted - set(ours)), cycle(_OTHERS), strict=False)
+    return ours | {label: Look(_name(label), *look) for label, look in others}
 
 
 def _name(label: str) -> str:
@@ -94,8 +96,12 @@ def save_figure(figure: Any, stem: Path) -> list[Path]:
     undated: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     paths = [stem.with_name(f"{stem.name}.{ending}") for ending in FORMATS]
     with style():
+        layout = figure.get_layout_engine()
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # it was laid out once: thrice would take as long again
         for ending, path in zip(FORMATS, paths, strict=True):
             figure.savefig(path, dpi=DPI, metadata=undated.get(ending))
+        figure.set_layout_engine(layout)
     return paths
 
 
@@ -103,7 +109,7 @@ def add_note(figure: Any, sentences: Iterable[str]) -> None:
     """Put small text below a figure."""
     text = "; ".join(filter(None, sentences))
     columns = int(NOTE_COLUMNS * figure.get_figwidth() / WIDTH)
-    lines = textwrap.wrap(f"{text[:1].upper()}{text[1:]}.", columns, break_on_hyphens=False)
+    lines = textwrap.wrap(f"{text}.", columns, break_on_hyphens=False)
     figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=SMALL, color="0.25", linespacing=1.3)
 
 
@@ -112,16 +118,22 @@ def add_legend(figure: Any, drawn: Iterable[Look], *, corrected: bool = False) -
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], color=look.colour, marker=look.marker, label=look.name) for look in drawn]
-    if corrected:
-        handles += [Line2D([], [], color="0.4", label="metric")]
-        handles += [Line2D([], [], color="0.4", linestyle="--", label="corrected")]
-    columns = len(handles) if len(handles) <= 5 else -(-len(handles) // 2)
+    meanings: dict[str, Any] = {"metric": "-", "corrected": "--"} if corrected else {}
+    rows = 1 if len(handles) + len(meanings) <= 5 else 2  # filled column by column
+    handles += [Line2D([], [], linestyle="", label=" ")] * (-len(handles) % rows)
+    handles += [Line2D([], [], color="0.4", linestyle=line, label=label) for label, line in meanings.items()]
+    columns = len(handles) // rows
     figure.legend(handles=handles, loc="outside upper center", ncols=columns, frameon=False)
 
 
 def count_axis(axis: Any) -> None:
-    """Write large numbers on an axis with SI prefixes: 20k evaluations."""
-    from matplotlib.ticker import EngFormatter, MaxNLocator
+    """Write numbers from a thousand on with SI prefixes: 20k evaluations."""
+    from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
+
+    large = EngFormatter(sep="")
+
+    def text(value: float, place: int) -> str:
+        return str(large(value)) if abs(value) >= 1000 else f"{value:.6g}".replace("-", "\N{MINUS SIGN}")
 
     axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    axis.set_major_formatter(EngFormatter(sep=""))
+    axis.set_major_formatter(FuncFormatter(text))

@@ -1,0 +1,222 @@
+"""The paper's findings, each with a criterion that was fixed before any run: docs/reproduction.md.
+
+A verdict is `holds`, `does not hold` or `undecided`; an interval that reaches over the threshold, or too few
+replications, is undecided. Intervals are 95 % percentile bootstraps over replications.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdbench.seeds import stream
+
+Verdict = Literal["holds", "does not hold", "undecided"]
+Values = NDArray[np.float64]  #: (replications,)
+Measured = Mapping[str, Mapping[str, Values]]  #: variant -> metric -> replications
+
+RESAMPLES = 10_000
+FEWEST = 5
+"""Replications of each variant below which everything is undecided."""
+ALIKE = 0.05
+MORE_TIME = 0.05
+HIGH_LOSS = 0.6
+"""The paper says about 80 %; well above a half is what "high" must mean."""
+QD, CVT, RANDOM = "map_elites", "cvt_map_elites", ("random_search", "random_search-uniform")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence of the paper, put to the test."""
+
+    claim: str
+    criterion: str
+    verdict: Verdict
+    numbers: tuple[str, ...]
+    """What the verdict rests on, in words."""
+
+
+def findings(measured: Measured, why_no_times: str = "") -> list[Finding]:
+    """Judge the paper's findings by the final metrics of all replications."""
+    return [
+        _alike(measured),
+        _beat_random(measured),
+        _more_time(measured, why_no_times),
+        _high_losses(measured),
+        _random_loses_less(measured),
+        _varies_most(measured),
+    ]
+
+
+def _alike(measured: Measured) -> Finding:
+    parts = {}
+    for metric in ("coverage", "qd_score"):
+        interval = _interval(_relative_difference, measured, (CVT, QD), metric)
+        parts[f"{_words(metric)}, CVT-MAP-Elites against MAP-Elites: {_percent(interval)}"] = _inside(
+            interval, -ALIKE, ALIKE
+        )
+    return Finding(
+        "MAP-Elites and CVT-MAP-Elites perform alike.",
+        f"The intervals of the relative differences of mean coverage and QD score lie within ±{ALIKE:.0%}.",
+        _all(parts.values()),
+        tuple(parts),
+    )
+
+
+def _beat_random(measured: Measured) -> Finding:
+    parts = {}
+    for algorithm in (QD, CVT):
+        for random in RANDOM:
+            interval = _interval(_relative_difference, measured, (algorithm, random), "qd_score")
+            parts[f"QD score, {algorithm} against {random}: {_percent(interval)}"] = _above(interval, 0.0)
+    return Finding(
+        "Both beat random search.",
+        "The intervals of the relative differences of mean QD scores to random search, with either "
+        "initialisation, lie above 0.",
+        _all(parts.values()),
+        tuple(parts),
+    )
+
+
+def _more_time(measured: Measured, why_not: str) -> Finding:
+    claim = "CVT-MAP-Elites needs more time than MAP-Elites."
+    criterion = (
+        f"The interval of the relative difference of mean seconds per evaluation lies above {MORE_TIME:.0%}."
+    )
+    if why_not:
+        return Finding(claim, criterion, "undecided", (f"times are not comparable: {why_not}",))
+    times = {
+        name: {"time": columns["seconds"] / columns["evaluations"]} for name, columns in measured.items()
+    }
+    interval = _interval(_relative_difference, times, (CVT, QD), "time")
+    number = f"seconds per evaluation, CVT-MAP-Elites against MAP-Elites: {_percent(interval)}"
+    return Finding(claim, criterion, _above(interval, MORE_TIME), (number,))
+
+
+def _high_losses(measured: Measured) -> Finding:
+    parts = {}
+    for algorithm in (QD, CVT):
+        for metric in ("coverage_loss", "qd_score_loss"):
+            interval = _interval(_mean, measured, (algorithm,), metric)
+            parts[f"{_words(metric)} of {algorithm}: {_percent(interval)}"] = _above(interval, HIGH_LOSS)
+    return Finding(
+        "Coverage and QD score of both lose much by the correction (the paper: about 80 %).",
+        f"The intervals of the mean losses lie above {HIGH_LOSS:.0%}.",
+        _all(parts.values()),
+        tuple(parts),
+    )
+
+
+def _random_loses_less(measured: Measured) -> Finding:
+    parts = {}
+    for random in RANDOM:
+        for metric in ("coverage_loss", "qd_score_loss"):
+            interval = _interval(_difference, measured, (QD, random), metric)
+            parts[f"{_words(metric)}, map_elites minus {random}: {_percent(interval)}"] = _above(
+                interval, 0.0
+            )
+    return Finding(
+        "Random search loses less.",
+        "The intervals of the differences of mean losses between MAP-Elites and random search, with either "
+        "initialisation, lie above 0.",
+        _all(parts.values()),
+        tuple(parts),
+    )
+
+
+def _varies_most(measured: Measured) -> Finding:
+    parts = {}
+    for algorithm in (QD, CVT):
+        for metric in ("corrected_coverage", "corrected_qd_score"):
+            columns = {algorithm: {"pair": _stacked(measured, algorithm, "corrected_max_fitness", metric)}}
+            interval = _interval(_ratio_of_variation, columns, (algorithm,), "pair")
+            numbers = "no data" if np.isnan(interval[0]) else f"{interval[0]:.2f} to {interval[1]:.2f}"
+            text = f"variation of corrected max fitness over that of {_words(metric)}, {algorithm}: {numbers}"
+            parts[text] = _above(interval, 1.0)
+    return Finding(
+        "The corrected max fitness varies most across replications.",
+        "The intervals of the ratios of coefficients of variation, corrected max fitness over corrected "
+        "coverage and over corrected QD score, lie above 1.",
+        _all(parts.values()),
+        tuple(parts),
+    )
+
+
+# Intervals
+
+
+def _interval(
+    statistic: Callable[..., Values], measured: Measured, variants: tuple[str, ...], metric: str
+) -> tuple[float, float]:
+    """Return the bootstrap interval of a statistic of some variants' replications; NaN with too few."""
+    groups = [measured[v][metric] for v in variants if v in measured]
+    if len(groups) < len(variants) or any(len(g) < FEWEST or np.isnan(g).any() for g in groups):
+        return np.nan, np.nan
+    rng = stream(0, "findings", *variants, metric)
+    drawn = [group[rng.integers(len(group), size=(RESAMPLES, len(group)))] for group in groups]
+    low, high = np.quantile(statistic(*drawn), (0.025, 0.975))
+    return float(low), float(high)
+
+
+def _mean(a: Values) -> Values:
+    mean: Values = a.mean(axis=1)
+    return mean
+
+
+def _difference(a: Values, b: Values) -> Values:
+    return _mean(a) - _mean(b)
+
+
+def _relative_difference(a: Values, b: Values) -> Values:
+    return _mean(a) / _mean(b) - 1
+
+
+def _ratio_of_variation(pairs: Values) -> Values:
+    """Return the ratio of coefficients of variation of two columns, (resamples, replications, 2)."""
+    spread, level = pairs.std(axis=1, ddof=1), np.abs(pairs.mean(axis=1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variation = spread / level
+        ratio: Values = np.nan_to_num(variation[:, 0] / variation[:, 1], nan=1.0, posinf=np.inf)
+    return ratio
+
+
+def _stacked(measured: Measured, variant: str, *metrics: str) -> Values:
+    if variant not in measured:
+        return np.empty((0, len(metrics)))
+    return np.stack([measured[variant][metric] for metric in metrics], axis=1)
+
+
+# Verdicts
+
+
+def _inside(interval: tuple[float, float], low: float, high: float) -> Verdict:
+    if low <= interval[0] and interval[1] <= high:
+        return "holds"
+    return "does not hold" if interval[1] < low or interval[0] > high else "undecided"
+
+
+def _above(interval: tuple[float, float], threshold: float) -> Verdict:
+    if interval[0] > threshold:
+        return "holds"
+    return "does not hold" if interval[1] <= threshold else "undecided"
+
+
+def _all(verdicts: Iterable[Verdict]) -> Verdict:
+    """A finding holds if all its parts do, and does not if any does not."""
+    found = list(verdicts)
+    if "does not hold" in found:
+        return "does not hold"
+    return "undecided" if "undecided" in found else "holds"
+
+
+def _words(metric: str) -> str:
+    return metric.replace("qd_score", "QD score").replace("_", " ")
+
+
+def _percent(interval: tuple[float, float]) -> str:
+    low, high = interval
+    return "too few replications" if np.isnan(low) else f"{low:+.1%} to {high:+.1%}"

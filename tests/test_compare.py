@@ -1,0 +1,400 @@
+"""Comparisons of real runs: the numbers, the tests, what is refused, what is left out."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from qdbench import FunctionTask, InvalidInput, load
+from qdbench.algorithms.registry import configure
+from qdbench.analysis import tables
+from qdbench.analysis.collect import collect
+from qdbench.analysis.compare import METRICS, Comparison, Entry, compare, times_comparable
+from qdbench.analysis.measures import final, pooled_interval
+from qdbench.experiments.interrupt import Interrupt
+from qdbench.experiments.loading import StoredArchive
+from qdbench.experiments.loop import Target
+from qdbench.experiments.plan import Plan
+from qdbench.experiments.session import Settings, execute
+from qdbench.experiments.store import RunFolder
+
+ALGORITHMS = ("cvt_map_elites", "map_elites", "map_elites_unstructured")
+TASKS = ("toy_a", "toy_b")
+SEEDS = range(4)
+BOUNDS = (-2.0, 12.0)
+
+
+def function(solutions: NDArray[np.float32], seeds: NDArray[np.uint64]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Noise from the seeds; one evaluation in a hundred is invalid."""
+    x = solutions.astype(np.float64)
+    noise = np.stack([(seeds >> np.uint64(i)) % np.uint64(1000) for i in (3, 20, 40)], axis=1) / 1e3 - 0.5
+    fitness = 10 - np.square(x - 0.2).sum(axis=1) + noise[:, 0]
+    fitness[seeds % np.uint64(100) == 0] = np.nan
+    return fitness, x[:, :2] + 0.2 * noise[:, 1:]
+
+
+def toy(name: str, **changed: Any) -> FunctionTask:
+    task = FunctionTask(
+        name=name,
+        function=function,
+        n_parameters=5,
+        descriptor_bounds=((-0.9, 0.8), (-1.0, 1.1)),
+        cells=(9, 7) if name == "toy_a" else (6, 6),
+        fitness_bounds=BOUNDS,
+        noisy=True,
+    )
+    return replace(task, **changed)
+
+
+def make(
+    path: Path,
+    task: FunctionTask,
+    algorithm: str = "map_elites",
+    seed: int = 0,
+    *,
+    name: str = "",
+    corrections: int = 2,
+    reevaluations: int = 6,
+    workers: int = 1,
+    jobs: int = 1,
+    **options: str,
+) -> Path:
+    configured = configure(algorithm, {"batch_size": "50"} | options)
+    plan = Plan(task=task, task_source="toy", algorithm=algorithm, options=configured, seed=seed, name=name)
+    settings = Settings(workers=workers, jobs=jobs, corrections=corrections, reevaluations=reevaluations)
+    outcome = execute(plan, path, Target(200), settings, Interrupt(), lambda snapshot: None)
+    assert outcome.status == "finished", outcome.reason
+    return path
+
+
+def make_all(out: Path) -> Path:
+    """Four replications of three algorithms on two tasks."""
+    for task in TASKS:
+        for algorithm in ALGORITHMS:
+            for seed in SEEDS:
+                make(out / task / algorithm / f"seed-{seed}", toy(task), algorithm, seed)
+    return out
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_all(tmp_path_factory.mktemp("comparison") / "results")
+
+
+@pytest.fixture(scope="module")
+def comparison(results: Path) -> Comparison:
+    return compare(collect([results]))
+
+
+def measured(results: Path, task: str, algorithm: str, **how: Any) -> list[dict[str, float]]:
+    runs = [load(results / task / algorithm / f"seed-{seed}") for seed in SEEDS]
+    return [final(run, how.get("interval", BOUNDS), how.get("on", "own")) for run in runs]
+
+
+def entries(found: Comparison, **wanted: Any) -> list[Entry]:
+    all_of_them = (entry for task in found.tasks for entry in task.entries)
+    return [e for e in all_of_them if all(getattr(e, key) == value for key, value in wanted.items())]
+
+
+def edited(path: Path, **changes: Any) -> None:
+    """Change a run.json as if the run had been another; `a__b=x` changes an entry of an entry."""
+    folder = RunFolder(path)
+    record = folder.read_record()
+    assert record is not None
+    for key, value in changes.items():
+        *parents, last = key.split("__")
+        place: Any = record
+        for parent in parents:
+            place = place[int(parent) if parent.isdecimal() else parent]
+        place[last] = value
+    folder.write_record(record)
+
+
+# The numbers
+
+
+def test_estimates_are_those_of_the_runs(comparison: Comparison, results: Path) -> None:
+    cells = {"toy_a": 63, "toy_b": 36}
+    for task in TASKS:
+        for algorithm in ALGORITHMS:
+            values = measured(results, task, algorithm)
+            for one in values:
+                for name in ("coverage", "corrected_coverage"):
+                    none = algorithm == "map_elites_unstructured"
+                    one[f"{name}_share"] = np.nan if none else one[name] / cells[task]
+            for metric in METRICS:
+                (found,) = entries(comparison, task=task, variant=algorithm, metric=metric)
+                numbers = [one[metric] for one in values if not np.isnan(one[metric])]
+                assert (found.n_runs, found.estimate.n) == (4, len(numbers))
+                if numbers:
+                    middle = sorted(numbers)[1:3]
+                    assert found.estimate.iqm == pytest.approx(np.mean(middle))
+                    assert found.estimate.median == pytest.approx(np.median(numbers))
+                    assert min(numbers) <= found.estimate.low <= found.estimate.high <= max(numbers)
+                else:
+                    (reason,) = found.undefined
+                    assert found.undefined[reason] == 4
+                    assert "no cells" in reason
+    assert comparison == compare(collect([results]))  # the bootstrap too
+
+
+def test_pairs_and_their_adjustment(comparison: Comparison, results: Path) -> None:
+    primary = [pair for pair in comparison.pairs if pair.primary]
+    assert {pair.metric for pair in primary} == {"corrected_qd_score"}
+    expected = []
+    for task in TASKS:
+        groups = {a: [one["corrected_qd_score"] for one in measured(results, task, a)] for a in ALGORITHMS}
+        for a, b in combinations(ALGORITHMS, 2):
+            p = stats.mannwhitneyu(groups[a], groups[b]).pvalue
+            wins = np.mean([(x > y) + (x == y) / 2 for x in groups[a] for y in groups[b]])
+            expected.append((task, a, b, p, wins))
+    assert [(pair.task, pair.a, pair.b, pair.p, pair.improvement) for pair in primary] == [
+        (*names, pytest.approx(p), pytest.approx(wins)) for *names, p, wins in expected
+    ]
+    adjusted = [pair.p_holm for pair in primary]
+    in_order = sorted(range(6), key=lambda i: primary[i].p)
+    assert adjusted[in_order[0]] == pytest.approx(min(1, 6 * primary[in_order[0]].p))
+    others = [pair for pair in comparison.pairs if pair.metric == "coverage"]
+    assert len(others) == 6
+    assert not any(pair.primary for pair in others)
+    assert min(pair.p_holm for pair in others) == pytest.approx(min(1, 6 * min(pair.p for pair in others)))
+    assert not {"coverage_share", "self_normalised_qd_score"} & {pair.metric for pair in comparison.pairs}
+
+
+def test_the_aggregate_over_tasks(comparison: Comparison, results: Path) -> None:
+    assert [(one.variant, one.metric) for one in comparison.aggregates] == [
+        (algorithm, metric) for metric in ("qd_score", "corrected_qd_score") for algorithm in ALGORITHMS[:2]
+    ]
+    for one in comparison.aggregates:
+        scores = [
+            values[one.metric] / cells
+            for task, cells in (("toy_a", 63), ("toy_b", 36))
+            for values in measured(results, task, one.variant)
+        ]
+        assert one.estimate.n == 8
+        assert one.estimate.iqm == pytest.approx(stats.trim_mean(scores, 0.25))
+        assert 0 < one.estimate.low < one.estimate.iqm < one.estimate.high < 1
+    notes = " ".join(comparison.aggregate_notes)
+    assert "map_elites_unstructured has no QD score per cell on toy_a, toy_b" in notes
+    on_grid = compare(collect([results]), on="grid")
+    assert {one.variant for one in on_grid.aggregates} == set(ALGORITHMS)
+
+
+def test_the_pooled_interval_and_the_grid(results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results / "toy_a", tmp_path / "runs")
+    interval = pooled_interval([load(path.parent) for path in (tmp_path / "runs").rglob("run.json")])
+    broken = make(tmp_path / "runs/broken", toy("toy_a", initial_bounds=(-1, 1)), seed=9)
+    edited(broken, totals__lowest_fitness=-1e6)  # what is not used has no say
+    (broken / "archive.npz").write_bytes(b"nothing")
+    found = compare(collect([tmp_path / "runs"]), interval="pooled", on="grid")
+    assert found.tasks[0].interval == interval
+    assert interval[0] > BOUNDS[0]
+    for algorithm in ALGORITHMS:
+        pooled = measured(results, "toy_a", algorithm, interval=interval, on="grid")
+        fixed = measured(results, "toy_a", algorithm, on="grid")
+        for metric, values in (("qd_score", pooled), ("mean_fitness", pooled), ("qd_score_loss", fixed)):
+            (entry,) = entries(found, variant=algorithm, metric=metric)
+            assert entry.estimate.median == pytest.approx(np.median([one[metric] for one in values]))
+    assert [one.path for one in found.skipped] == [broken]
+    assert "QD score on the pooled interval" in tables.markdown(found)
+
+
+def test_solutions_are_never_read(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(archive: StoredArchive) -> None:
+        raise AssertionError("solutions were read")
+
+    monkeypatch.setattr(StoredArchive, "elites", property(refuse))
+    assert compare(collect([results / "toy_a"])).tasks
+
+
+def test_without_noise_nothing_is_lost(tmp_path: Path) -> None:
+    def quiet(solutions: NDArray[np.float32]) -> tuple[NDArray[Any], NDArray[Any]]:
+        return function(solutions, np.full(len(solutions), 777, np.uint64))
+
+    for seed in range(3):
+        make(tmp_path / f"seed-{seed}", toy("quiet", function=quiet, noisy=False), seed=seed)
+    found = compare(collect([tmp_path]))
+    for name in ("coverage", "qd_score", "max_fitness"):
+        (loss,) = entries(found, metric=f"{name}_loss")
+        assert (loss.estimate.n, loss.estimate.iqm, loss.estimate.high) == (3, 0, 0)
+    assert (found.pairs, found.aggregates) == ((), ())  # one algorithm, one task
+
+
+# What is missing
+
+
+def test_without_corrections_the_uncorrected_score_counts_and_says_so(tmp_path: Path) -> None:
+    for seed in range(2):
+        make(tmp_path / f"a{seed}", toy("toy_a"), seed=seed, corrections=0)
+        make(tmp_path / f"b{seed}", toy("toy_a"), "random_search", seed, corrections=0)
+    found = compare(collect([tmp_path]))
+    assert found.tasks[0].primary == "qd_score"
+    (pair,) = (pair for pair in found.pairs if pair.primary)
+    assert pair.metric == "qd_score"
+    assert np.isnan([pair.p, pair.p_holm]).all()  # two replications
+    assert 0 <= pair.low <= pair.improvement <= pair.high <= 1
+    page = tables.markdown(found)
+    assert "Primary endpoint: the final QD score, uncorrected, because no final archive was corrected" in page
+    assert "too few replications (\\< 3)" in page
+    assert re.search(
+        r"\| corrected QD score \| all \| 0 of 4 \\\[a\\\] \| undefined \| undefined \| - \|", page
+    )
+    assert "\\[a\\] the elites of the final archive were not re-evaluated" in page
+
+
+def test_an_entry_says_how_many_replications_it_is_based_on(tmp_path: Path) -> None:
+    for seed in range(3):
+        make(tmp_path / f"a{seed}", toy("toy_a"), seed=seed, corrections=1 if seed else 0)
+    found = compare(collect([tmp_path]))
+    (entry,) = entries(found, metric="corrected_qd_score")
+    assert (entry.n_runs, entry.estimate.n) == (3, 2)
+    assert "| corrected QD score | map\\_elites | 2 of 3 \\[a\\] |" in tables.markdown(found)
+
+
+def test_undefined_losses_have_their_reasons(tmp_path: Path) -> None:
+    def always(fitness: float) -> Callable[..., tuple[NDArray[Any], NDArray[Any]]]:
+        def constant(
+            solutions: NDArray[np.float32], seeds: NDArray[np.uint64]
+        ) -> tuple[NDArray[Any], NDArray[Any]]:
+            return np.full(len(solutions), fitness), solutions[:, :2]
+
+        return constant
+
+    make(tmp_path / "negative", toy("negative", function=always(-1.0)))
+    make(tmp_path / "invalid", toy("invalid", function=always(np.nan)))
+    found = compare(collect([tmp_path]))
+    below = "a loss is undefined where the uncorrected value is not above 0"
+    range_less = "all elites have the same fitness, so they have no range of their own"
+    expected = {
+        ("negative", "max_fitness_loss"): below,
+        ("negative", "self_normalised_qd_score"): range_less,
+        ("invalid", "max_fitness_loss"): below,
+        ("invalid", "coverage_loss"): below,
+        ("invalid", "max_fitness"): "the archive is empty",
+        ("invalid", "corrected_mean_fitness"): "no elite is left in the corrected archive",
+    }
+    for (task, metric), reason in expected.items():
+        (entry,) = entries(found, task=task, metric=metric)
+        assert entry.undefined == {reason: 1}
+    (coverage,) = entries(found, task="invalid", metric="coverage")
+    assert coverage.estimate.iqm == 0
+
+
+def test_unusable_folders_are_named_and_left_out(
+    comparison: Comparison, results: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    shutil.copytree(results, out)
+    names = ("running", "failed", "cut", "changed", "wrong")
+    sources = {
+        name: make(out / f"toy_a/map_elites/{name}", toy("toy_a"), seed=10 + i)
+        for i, name in enumerate(names)
+    }
+    edited(sources["running"], status="running")
+    edited(sources["failed"], status="failed", reason="five is too many")
+    whole = (sources["cut"] / "archive.npz").read_bytes()
+    (sources["cut"] / "archive.npz").write_bytes(whole[:-200])
+    damaged = bytearray((sources["changed"] / "corrected.npz").read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    (sources["changed"] / "corrected.npz").write_bytes(damaged)
+    (sources["wrong"] / "run.json").write_text('{"name": "something else"}')
+    found = compare(collect([out]))
+    reasons = {one.path.name: one.reason for one in found.skipped}
+    assert reasons.keys() == sources.keys()
+    assert reasons["running"] == "its status is running"
+    assert reasons["failed"] == "its status is failed: five is too many"
+    for name, file in (("cut", "archive.npz"), ("changed", "corrected.npz"), ("wrong", "run.json")):
+        assert f"{file} is damaged and was not used" in reasons[name]
+    assert found.tasks == comparison.tasks
+    assert found.pairs == comparison.pairs
+    for text in (tables.markdown(found), tables.latex(found)):
+        assert text.count("five is too many") == 1
+
+
+# What cannot be compared
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> list[Path]:
+    """One replication of each of two algorithms, and a second of the first."""
+    return [
+        make(tmp_path / "results/a0", toy("toy_a")),
+        make(tmp_path / "results/a1", toy("toy_a"), seed=1),
+        make(tmp_path / "results/b0", toy("toy_a"), "random_search"),
+    ]
+
+
+def slower(runs: Sequence[Path]) -> None:
+    for run, workers in zip(runs, (1, 1, 8), strict=True):
+        edited(run, target={"evaluations": None, "seconds": 3.0}, environments__0__workers=workers)
+
+
+Break = Callable[[Sequence[Path]], object]
+REFUSED: dict[str, Break] = {
+    r"the runs of toy_a are not of the same task: fingerprint \w+ \(.*a0, .*a1\), other \(.*b0\); "
+    r"mujoco .*; compare them apart": lambda runs: edited(
+        runs[2], task__fingerprint="other", environments__0__mujoco="9.9"
+    ),
+    r"different budgets: evaluations 200 \(.*a0, .*a1\), 300 \(.*b0\)": lambda runs: edited(
+        runs[2], target__evaluations=300
+    ),
+    r"different budgets: seconds None .*, 5.0 \(.*b0\)": lambda runs: edited(runs[2], target__seconds=5.0),
+    r"the runs of map_elites on toy_a have different options: batch_size 50 \(.*a0\), 25 \(.*a1\)": (
+        lambda runs: edited(runs[1], algorithm__options__batch_size=25)
+    ),
+    r"a1 and .*a2 are both seed 1 of map_elites on toy_a": lambda runs: shutil.copytree(
+        runs[1], runs[1].with_name("a2")
+    ),
+    r"re-evaluated different numbers of times: 6 \(.*\), 3 \(.*b1\)": lambda runs: make(
+        runs[2].with_name("b1"), toy("toy_a"), "random_search", 1, reevaluations=3
+    ),
+    r"equal seconds are not equal budgets where runs differ in workers 1 \(.*\), 8 \(.*b0\)": slower,
+}
+
+
+@pytest.mark.parametrize("sentence", REFUSED)
+def test_what_differs_is_refused(sentence: str, two: list[Path]) -> None:
+    folder = two[0].parent
+    assert compare(collect([folder])).tasks
+    REFUSED[sentence](two)
+    with pytest.raises(InvalidInput, match=sentence):
+        compare(collect([folder]))
+
+
+@pytest.mark.parametrize(("fact", "value"), [("cpu", "Other CPU"), ("workers", 7), ("jobs", 2)])
+def test_seconds_are_left_out_when_they_cannot_be_compared(fact: str, value: object, two: list[Path]) -> None:
+    collected = collect([two[0].parent])
+    assert times_comparable(collected.variants) == ""
+    assert entries(compare(collected), metric="seconds")
+    edited(two[2], **{f"environments__0__{fact}": value})
+    collected = collect([two[0].parent])
+    reason = times_comparable(collected.variants)
+    assert re.match(rf"seconds are left out, because the runs differ in {fact} .*{value} \(.*b0\)$", reason)
+    found = compare(collected)
+    assert not entries(found, metric="seconds")
+    assert not [pair for pair in found.pairs if pair.metric == "seconds"]
+    assert reason in found.tasks[0].notes
+
+
+def test_a_run_continued_elsewhere_has_no_comparable_time(two: list[Path]) -> None:
+    record = load(two[0]).record
+    edited(two[0], environments=[*record["environments"], {**record["environments"][0], "workers": 3}])
+    assert "workers 1" in times_comparable(collect([two[0].parent]).variants)
+
+
+def test_options_that_differ_between_tasks_are_told(two: list[Path]) -> None:
+    for seed in range(2):
+        make(two[0].with_name(f"c{seed}"), toy("toy_b"), seed=seed, batch_size="25")
+    notes = " ".join(compare(collect([two[0].parent])).aggregate_notes)
+    assert "map_elites has not the same options on every task: batch_size 50" in notes
+    assert "not in the aggregate, because they are not on every task: random_search" in notes

@@ -1,0 +1,591 @@
+"""The numbers behind the figures, by hand; then the figures, and the command that writes them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+from matplotlib.image import imread
+from matplotlib.text import Text
+from numpy.typing import NDArray
+
+import qdbench
+from conftest import Cli
+from qdbench import FunctionTask, InvalidInput, UnknownName
+from qdbench.algorithms.registry import BUILT_IN, WITH_RIBS, configure
+from qdbench.analysis.collect import Collected, collect
+from qdbench.analysis.measures import CURVES, Curves, container, final, final_correction, fixed_interval
+from qdbench.analysis.resolution import resolution_warning
+from qdbench.cli import plot
+from qdbench.experiments.interrupt import Interrupt
+from qdbench.experiments.loading import StoredRun
+from qdbench.experiments.loop import Target
+from qdbench.experiments.plan import Plan
+from qdbench.experiments.session import Settings, execute
+from qdbench.experiments.store import RunFolder
+from qdbench.metrics.robustness import by_samples, split_half
+from qdbench.report import bands, style
+from qdbench.report.archives import archives_figure, before_and_after
+from qdbench.report.bands import Band, across, corrected_band, metric_band, profile_band
+from qdbench.report.figures import draw_losses, draw_metric, draw_profiles, paper_figure
+from qdbench.report.measured import MeasuredTask, measure, sample_counts
+from qdbench.report.raster import PIXELS
+from qdbench.report.samples import samples_band, samples_figure, split_halves
+from qdbench.report.style import looks, save_figure
+
+SHAPES = {1: (20,), 2: (8, 7), 4: (3, 2, 4, 2), 6: (2, 2, 2, 2, 2, 2)}
+ALGORITHMS = ("map_elites", "cvt_map_elites", "random_search", "map_elites_unstructured")
+
+
+def noisy(dimensions: int, *, highest: float = 5.0) -> FunctionTask:
+    """Noise on fitness and descriptors; one re-evaluation in many is invalid."""
+
+    def function(solutions: NDArray[np.float32], seeds: NDArray[np.uint64]) -> tuple[Any, Any]:
+        x = solutions.astype(np.float64)
+        noise = np.stack([np.random.default_rng(int(seed)).normal(0, 1, 1 + dimensions) for seed in seeds])
+        fitness = highest - np.square(x - 0.2).sum(axis=1) + 0.3 * np.abs(noise[:, 0]) * np.sign(highest)
+        fitness[noise[:, 0] > 3.5] = np.nan
+        return fitness, x[:, :dimensions] + 0.2 * noise[:, 1:]
+
+    return FunctionTask(
+        name=f"noisy{dimensions}",
+        function=function,
+        n_parameters=7,
+        descriptor_bounds=((-1.0, 1.0),) * dimensions,
+        cells=SHAPES[dimensions],
+        fitness_bounds=(-20.0, 10.0),
+        noisy=True,
+    )
+
+
+def run(
+    out: Path, task: Any, algorithm: str, seed: int, *, corrections: int = 3, jobs: int = 1, **other: Any
+) -> Path:
+    options = configure(algorithm, {"batch_size": "40"}) | other
+    plan = Plan(task=task, task_source=task.name, algorithm=algorithm, options=options, seed=seed)
+    settings = Settings(workers=1, jobs=jobs, corrections=corrections, reevaluations=5)
+    path = plan.folder(out)
+    outcome = execute(plan, path, Target(200), settings, Interrupt(), lambda snapshot: None)
+    assert outcome.status == "finished", outcome.reason
+    return path
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four algorithms on a plane, four seeds each."""
+    out = tmp_path_factory.mktemp("results")
+    for algorithm in ALGORITHMS:
+        for seed in range(4):
+            run(out, noisy(2), algorithm, seed)
+    return out
+
+
+@pytest.fixture(scope="module")
+def measured(results: Path) -> MeasuredTask:
+    return measure_all(results)
+
+
+def measure_all(*paths: Path, **how: Any) -> MeasuredTask:
+    found, skipped = measure(collect(paths).variants, **how)
+    assert found is not None
+    assert skipped == []
+    return found
+
+
+def looks_of(measured: MeasuredTask) -> dict[str, style.Look]:
+    return looks(variant.label for variant in measured.variants)
+
+
+@pytest.fixture(autouse=True)
+def _coarse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coarser pictures, the same in all else."""
+    monkeypatch.setattr(style, "DPI", 50)
+    monkeypatch.setitem(PIXELS, 2, 100)
+
+
+# Bands
+
+
+def curve(
+    x: Sequence[float], y: Sequence[float], seconds: Sequence[float] = (), at: Any = (), **taken: Any
+) -> Curves:
+    none = dict.fromkeys(CURVES, np.array([]))
+    return Curves(
+        np.array(x, np.float64),
+        np.array(seconds or x, np.float64),
+        {"coverage": np.array(y, np.float64)},
+        np.array(at, np.float64),
+        np.array(taken.pop("at_seconds", at), np.float64),
+        none | {name: np.array(values, np.float64) for name, values in taken.items()},
+    )
+
+
+def rows(band: Band) -> list[tuple[float, ...]]:
+    return list(zip(band.x, band.low, band.middle, band.high, strict=True))
+
+
+def test_runs_of_different_iterations_meet_on_a_common_axis() -> None:
+    first, second = curve([10, 20, 30, 40], [1, 2, 3, 4]), curve([15, 35], [11, 12])
+    assert rows(metric_band([first, second], "coverage", "evaluations")) == [
+        (15, 3.5, 6, 8.5),  # 1 and 11
+        (20, 4.25, 6.5, 8.75),  # 2 and 11
+        (30, 5, 7, 9),  # 3 and 11
+        (35, 5.25, 7.5, 9.75),  # 3 and 12; and nothing beyond the shorter one
+    ]
+    later = curve([50, 60], [1, 2])
+    assert rows(metric_band([second, later], "coverage", "evaluations")) == []
+    alone = metric_band([first], "coverage", "evaluations")
+    np.testing.assert_array_equal([alone.low, alone.middle, alone.high], [[1, 2, 3, 4]] * 3)
+
+
+def test_seconds_have_an_axis_of_their_own() -> None:
+    runs = [curve([10, 20], [1, 2], [0.5, 1.5]), curve([10, 20], [3, 5], [1.0, 1.25])]
+    assert rows(metric_band(runs, "coverage", "seconds")) == [(1.0, 1.5, 2, 2.5), (1.25, 2, 3, 4)]
+
+
+increasing = st.lists(st.integers(1, 50), min_size=1, max_size=8, unique=True).map(sorted)
+
+
+@given(st.lists(increasing, min_size=1, max_size=4), st.integers(1, 60))
+def test_a_band_is_the_quartiles_of_what_every_run_had_then(runs: list[list[int]], place: int) -> None:
+    curves = [curve(x, [7 * i + 3 * j for j in range(len(x))]) for i, x in enumerate(runs)]
+    band = metric_band(curves, "coverage", "evaluations")
+    inside = max(x[0] for x in runs) <= place <= min(x[-1] for x in runs)
+    assert (len(band.x) > 0 and band.x[0] <= place <= band.x[-1]) == inside
+    if inside:
+        had = [7 * i + 3 * max(j for j in range(len(x)) if x[j] <= place) for i, x in enumerate(runs)]
+        drawn = max(i for i in range(len(band.x)) if band.x[i] <= place)  # steps-post
+        expected = np.quantile(had, (0.25, 0.5, 0.75))
+        np.testing.assert_allclose([band.low[drawn], band.middle[drawn], band.high[drawn]], expected)
+
+
+def test_long_curves_are_looked_at_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bands, "MOST_STEPS", 3)
+    assert rows(metric_band([curve(range(1, 12), range(1, 12))], "coverage", "evaluations")) == [
+        (1, 1, 1, 1),
+        (6, 6, 6, 6),
+        (11, 11, 11, 11),
+    ]
+
+
+def test_corrected_values_are_those_of_shared_snapshots() -> None:
+    first = curve([10, 20], [1, 2], at=[10, 20], at_seconds=[1.0, 2.0], coverage=[4, 6])
+    second = curve([10, 20, 30], [1, 2, 3], at=[20, 30], at_seconds=[4.0, 5.0], coverage=[8, 9])
+    without = curve([10], [1])
+    for runs in ([first, second], [first, without, second]):
+        assert rows(corrected_band(runs, "coverage", "evaluations")) == [(20, 6.5, 7, 7.5)]
+        assert rows(corrected_band(runs, "coverage", "seconds")) == [(3.0, 6.5, 7, 7.5)]
+    third = curve([10, 24], [1, 2], at=[24], coverage=[2])  # it ended elsewhere: the last ones
+    assert rows(corrected_band([first, third], "coverage", "evaluations")) == [(22, 3, 4, 5)]
+    assert rows(corrected_band([without], "coverage", "seconds")) == []
+    gone = replace(first, corrected={"max_fitness": np.array([np.nan, 1.0])})  # an empty corrected archive
+    np.testing.assert_array_equal(corrected_band([gone], "max_fitness", "evaluations").middle, [np.nan, 1])
+
+
+fitnesses = st.lists(st.integers(-5, 5).map(float), max_size=6)
+
+
+@given(st.lists(fitnesses, min_size=1, max_size=4), st.floats(-6, 6))
+def test_a_profile_band_is_exact_at_every_threshold(runs: list[list[float]], threshold: float) -> None:
+    band = profile_band([np.array(fitness, np.float64) for fitness in runs], -6.0, 6.0)
+    drawn = min(i for i in range(len(band.x)) if band.x[i] >= threshold)  # steps-pre
+    counts = [sum(f >= threshold for f in fitness) for fitness in runs]
+    expected = np.quantile(counts, (0.25, 0.5, 0.75))
+    np.testing.assert_allclose([band.low[drawn], band.middle[drawn], band.high[drawn]], expected)
+    assert (band.x[0], band.x[-1]) == (-6, 6)
+
+
+# What is measured
+
+
+def test_by_samples_agrees_with_the_metrics_room(measured: MeasuredTask) -> None:
+    assert sample_counts(5) == [1, 2, 3, 4, 5]
+    assert sample_counts(1) == [1]
+    assert (sample_counts(50)[:4], sample_counts(50)[-1]) == ([1, 2, 3, 4], 50)
+    for variant in measured.variants:
+        for one in variant.runs:
+            correction = final_correction(one.run)
+            assert correction is not None
+            assert one.corrected is not None
+            where = container(one.run, "own")
+            expected = by_samples(where, correction.reevaluations, (-20.0, 10.0))
+            got = one.corrected.by_samples
+            np.testing.assert_array_equal(got.coverage, [score.coverage for score in expected])
+            np.testing.assert_array_equal(got.qd_score, [score.qd_score for score in expected])
+            half = split_half(where, correction.reevaluations, (-20.0, 10.0))
+            np.testing.assert_array_equal(got.split_half.qd_score, half.qd_score)
+            np.testing.assert_array_equal(got.split_half.coverage, half.coverage)
+        corrected = variant.corrected
+        band = samples_band([one.by_samples for one in corrected], "qd_score")
+        by_hand = [[one.by_samples.qd_score[i] for one in corrected] for i in range(5)]
+        np.testing.assert_allclose(band.middle, [np.median(values) for values in by_hand])
+        assert split_halves(corrected, "qd_score") == [
+            one.by_samples.split_half.qd_score for one in corrected
+        ]
+
+
+def test_the_typical_replication_is_the_median_one(measured: MeasuredTask) -> None:
+    for variant in measured.variants:
+        scores = sorted(float(one.run.metrics["qd_score"][-1]) for one in variant.runs)
+        assert variant.typical.run.metrics["qd_score"][-1] == scores[1]  # of four, the lower middle one
+
+
+def test_measuring_leaves_no_archive_behind(results: Path) -> None:
+    variants = collect([results]).variants
+    measure(variants)
+    for variant in variants:
+        for one in variant.runs:
+            assert not {"archive", "corrections"} & set(vars(one))
+
+
+def test_the_pooled_interval_moves_scores_but_no_loss(results: Path, measured: MeasuredTask) -> None:
+    pooled = measure_all(results, kind="pooled")
+    totals = [one.record["totals"] for one in measured.runs]
+    low, high = min(t["lowest_fitness"] for t in totals), max(t["highest_fitness"] for t in totals)
+    assert pooled.by.interval == (low, high)
+    assert f"the pooled interval of these runs [\N{MINUS SIGN}" in str(pooled.by)
+    for here, there in zip(measured.variants, pooled.variants, strict=True):
+        for one, other in zip(here.runs, there.runs, strict=True):
+            n, total = (one.run.metrics[name][-1] for name in ("coverage", "sum_fitness"))
+            assert other.qd_score == pytest.approx((total - n * low) / (high - low))
+            assert one.corrected is not None
+            assert other.corrected is not None
+            assert one.corrected.losses == pytest.approx(other.corrected.losses)
+
+
+# Looks
+
+
+def test_an_algorithm_keeps_its_colour() -> None:
+    known = looks([*BUILT_IN, *WITH_RIBS])
+    assert len({look.colour for look in known.values()}) == len({look.marker for look in known.values()}) == 7
+    alone, among = looks(["my_own"]), looks(["my_own", "zebra", *known])
+    assert alone["my_own"] == among["my_own"]
+    assert {label: among[label] for label in known} == known
+    assert among["zebra"].colour not in {look.colour for look in [*known.values(), among["my_own"]]}
+    assert list(looks(["random_search", "aaa", "map_elites"])) == ["map_elites", "random_search", "aaa"]
+    assert looks(["map_elites-big"])["map_elites-big"].name == "MAP-Elites (big)"
+    assert looks(["map_elites-big"])["map_elites-big"].colour != known["map_elites"].colour
+
+
+# Drawings
+
+
+def texts(figure: Any) -> str:
+    return "\n".join(text.get_text() for text in figure.findobj(Text) if text.get_visible())
+
+
+def test_curves_are_drawn_as_they_are(measured: MeasuredTask) -> None:
+    axes, look = Figure().add_subplot(), looks_of(measured)
+    draw_metric(axes, measured.variants, look, "coverage", "evaluations")
+    for i, variant in enumerate(measured.variants):
+        solid, dashed = axes.lines[2 * i : 2 * i + 2]
+        values = np.array([one.run.metrics["coverage"] for one in variant.runs])
+        np.testing.assert_array_equal(solid.get_xdata(), measured.runs[0].metrics["evaluations"])
+        np.testing.assert_array_equal(solid.get_ydata(), np.median(values, axis=0))
+        assert solid.get_drawstyle() == "steps-post"
+        np.testing.assert_array_equal(dashed.get_xdata(), [80, 160, 200])
+        last = [one.corrected.fitness.size for one in variant.runs if one.corrected is not None]
+        assert dashed.get_ydata()[-1] == np.median(last)
+        assert solid.get_color() == dashed.get_color() == look[variant.label].colour
+        assert not dashed.is_dashed() ^ (not solid.is_dashed())
+
+
+def test_profiles_are_drawn_exactly(measured: MeasuredTask) -> None:
+    axes = Figure().add_subplot()
+    draw_profiles(axes, measured.variants, looks_of(measured))
+    for i, variant in enumerate(measured.variants):
+        before = [one.run.archive.fitness for one in variant.runs]
+        after = [one.fitness for one in variant.corrected]
+        for line, fitness in zip(axes.lines[2 * i : 2 * i + 2], (before, after), strict=True):
+            assert line.get_drawstyle() == "steps-pre"
+            for x, y in line.get_xydata():
+                assert y == np.median([(values >= x).sum() for values in fitness])
+
+
+def test_bars_are_the_median_losses(measured: MeasuredTask) -> None:
+    axes = Figure().add_subplot()
+    draw_losses(axes, measured.variants, looks_of(measured))
+    heights = [bar.get_height() for bar in axes.patches]
+    dots = [line.get_ydata() for line in axes.lines[:-1]]  # the last is the line at 0
+    whiskers = [lines.get_segments()[0][:, 1] for lines in axes.collections]
+    expected = [
+        [100 * final(one.run, fixed_interval(one.run))[f"{name}_loss"] for one in variant.runs]
+        for name in CURVES
+        for variant in measured.variants
+    ]
+    np.testing.assert_allclose(heights, np.median(expected, axis=1))
+    np.testing.assert_allclose(dots, expected)
+    np.testing.assert_allclose(whiskers, np.quantile(expected, (0.25, 0.75), axis=1).T)
+    assert min(np.ptp(values) for values in expected) > 0
+
+
+def test_undefined_losses_are_said_to_be(tmp_path: Path) -> None:
+    for seed in range(2):
+        run(tmp_path, noisy(2, highest=-1.0), "map_elites", seed)
+    found = measure_all(tmp_path)
+    axes = Figure().add_subplot()
+    draw_losses(axes, found.variants, looks_of(found))
+    assert len(axes.patches) == 2  # coverage and QD score
+    assert [text.get_text() for text in axes.texts] == ["2 of 2 undefined"]
+
+
+def test_the_corrected_archive_is_what_is_measured(results: Path, measured: MeasuredTask) -> None:
+    for variant in measured.variants:
+        one = variant.typical
+        for on in ("own", "grid"):
+            before, after = before_and_after(one.run, on)
+            values = final(one.run, fixed_interval(one.run), on)
+            assert after is not None
+            assert (len(before.fitness), len(after.fitness)) == (
+                values["coverage"],
+                values["corrected_coverage"],
+            )
+            assert (before.fitness.max(), after.fitness.max()) == (
+                values["max_fitness"],
+                values["corrected_max_fitness"],
+            )
+            where = container(one.run, on)
+            if where.kind != "unstructured":
+                cells = where.empty_archive().geometry.cells(after.descriptors)
+                np.testing.assert_array_equal(cells, after.cells)
+
+
+def test_heatmaps_share_a_scale_and_name_the_seed(measured: MeasuredTask) -> None:
+    figure = archives_figure(measured, looks_of(measured))
+    images = [
+        image
+        for axes in figure.axes
+        for image in (*axes.images, *axes.collections)
+        if image.get_array() is not None
+    ]
+    drawn = [archive for v in measured.variants for archive in before_and_after(v.typical.run) if archive]
+    low = min(archive.fitness.min() for archive in drawn)
+    high = max(archive.fitness.max() for archive in drawn)
+    scaled = {(image.norm.vmin, image.norm.vmax) for image in images}
+    assert (low, high) in scaled
+    assert len(scaled) == 1
+    said = texts(figure)
+    for variant in measured.variants:
+        assert f"seed {variant.typical.seed}: {len(variant.typical.fitness)} " in said
+        assert variant.typical.corrected is not None
+        assert f"corrected\n{len(variant.typical.corrected.fitness)} " in said
+
+
+@pytest.mark.parametrize("dimensions", [1, 4, 6])
+def test_archives_of_all_dimensions_are_drawn(dimensions: int, tmp_path: Path) -> None:
+    for algorithm in ALGORITHMS:
+        run(tmp_path, noisy(dimensions), algorithm, 0, corrections=1)
+    found = measure_all(tmp_path)
+    figure = archives_figure(found, looks_of(found))
+    save_figure(figure, tmp_path / "archives")
+    assert n_colours(tmp_path / "archives.png") > 30
+    said = texts(figure)
+    assert "is drawn on the task's grid: the fittest elite of each" in said
+    assert said.count("descriptor 1" if dimensions > 1 else "descriptor") == 2  # at the bottom only
+
+
+def n_colours(path: Path) -> int:
+    red, green, blue = (imread(path)[..., :3] * 255).round().astype(int).T
+    return len(np.unique((red * 256 + green) * 256 + blue))
+
+
+def test_figures_are_legible_and_repeat(measured: MeasuredTask, tmp_path: Path) -> None:
+    interval = f"QD score on the task's fixed interval [{chr(0x2212)}20, 10]"
+    for draw in (paper_figure, archives_figure, samples_figure):
+        figures = [draw(measured, looks_of(measured)) for _ in range(2)]
+        written = [save_figure(figure, tmp_path / f"{i}") for i, figure in enumerate(figures)]
+        for one, other in zip(*written, strict=True):
+            assert one.read_bytes() == other.read_bytes(), one.suffix
+        png, svg, pdf = written[0]
+        assert n_colours(png) > 100
+        assert svg.read_text().startswith("<?xml")
+        assert pdf.read_bytes().startswith(b"%PDF")
+        assert figures[0].get_figwidth() <= 7
+        assert min(t.get_fontsize() for t in figures[0].findobj(Text) if t.get_text().strip()) >= 7
+        assert interval in texts(figures[0]).replace("\n", " ")
+
+
+def test_without_corrections_nothing_is_dashed(tmp_path: Path) -> None:
+    run(tmp_path, noisy(2), "map_elites", 3, corrections=0)
+    found = measure_all(tmp_path)
+    look = looks_of(found)
+    figure = paper_figure(found, look)
+    assert not any(line.is_dashed() and len(line.get_xdata()) for axes in figure.axes for line in axes.lines)
+    said = texts(figure)
+    assert "no re-evaluations:\nqdbench correct" in said
+    assert "noisy2: 1 replication;" in said
+    assert "\ncorrected" not in said
+    assert "corrected" not in texts(archives_figure(found, look))
+    assert texts(samples_figure(found, look)).count("no re-evaluations") == 2
+    save_figure(figure, tmp_path / "figure")
+
+
+def test_who_was_not_corrected_is_said(results: Path, tmp_path: Path) -> None:
+    for algorithm in ("map_elites", "cvt_map_elites"):
+        shutil.copytree(results / "noisy2" / algorithm, tmp_path / algorithm)
+    (tmp_path / "map_elites/seed-1/corrected.npz").unlink()
+    for seed in range(4):
+        (tmp_path / f"cvt_map_elites/seed-{seed}/corrected.npz").unlink()
+    found = measure_all(tmp_path)
+    for draw in (paper_figure, archives_figure, samples_figure):
+        said = texts(draw(found, looks_of(found))).replace("\n", " ")
+        assert "map_elites: 3 of 4 replications re-evaluated" in said
+        assert "cvt_map_elites: none of 4 replications re-evaluated" in said
+    assert texts(paper_figure(found, looks_of(found))).count("no re-evaluations") == 3
+
+
+def test_times_that_cannot_be_compared_are_left_out(results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results / "noisy2/map_elites", tmp_path / "map_elites")
+    assert "time (s)" in texts(paper_figure(measure_all(tmp_path), looks(["map_elites"])))
+    run(tmp_path, noisy(2), "random_search", 0, jobs=2)
+    found = measure_all(tmp_path)
+    figure = paper_figure(found, looks_of(found))
+    said = texts(figure).replace("\n", " ")
+    assert "time (s)" not in said
+    assert "seconds are left out, because the runs differ in jobs 1, 2" in said
+    assert str(tmp_path) not in said
+    assert len(figure.axes) == 3 + 2
+
+
+def test_empty_archives_are_drawn_too(tmp_path: Path) -> None:
+    def nothing(solutions: NDArray[np.float32]) -> tuple[Any, Any]:
+        return np.full(len(solutions), np.nan), np.zeros((len(solutions), 2))
+
+    task = replace(noisy(2), function=nothing, noisy=False)
+    run(tmp_path, task, "map_elites", 0)
+    found = measure_all(tmp_path)
+    for draw in (paper_figure, archives_figure, samples_figure):
+        save_figure(draw(found, looks_of(found)), tmp_path / "empty")
+    assert "all archives are empty" in texts(paper_figure(found, looks_of(found)))
+    with pytest.raises(InvalidInput, match="no two different fitness values"):
+        measure(collect([tmp_path]).variants, "pooled")
+
+
+# Resolution
+
+
+def test_a_descriptor_too_coarse_for_its_cells_is_told(tmp_path: Path) -> None:
+    def warning(name: str, **options: Any) -> str:
+        task = qdbench.make(name, **options)
+        path = run(tmp_path / repr(sorted(options)), task, "random_search", 0, corrections=0, batch_size=200)
+        return resolution_warning(qdbench.load(path))
+
+    assert (
+        "hopper_uni: the descriptor is a share of an episode's steps, and 12 steps give at most 13 values for 900 cells"
+        in warning("hopper_uni", episode_length=12)
+    )
+    assert warning("hopper_uni", episode_length=12, cells=(5,)) == ""
+    fallen = warning("hopper_uni", episode_length=60, cells=(60,))  # most fall before
+    assert "values for 60 cells" in fallen
+    assert "seed-0)" in fallen
+    assert warning("ant_omni", episode_length=5) == ""  # a position is no share
+
+
+def test_functions_have_no_steps(measured: MeasuredTask) -> None:
+    assert resolution_warning(measured.runs[0]) == ""
+
+
+# The command
+
+
+def test_figures_of_a_folder(cli: Cli, results: Path) -> None:
+    shutil.copytree(results / "noisy2/random_search", cli.folder / "my results/noisy2/random_search")
+    shutil.copytree(results / "noisy2/map_elites/seed-0", cli.folder / "my results/noisy2/map_elites/seed-0")
+    damaged = cli.folder / "my results/noisy2/random_search/seed-2/corrected.npz"
+    damaged.write_bytes(damaged.read_bytes()[:-50])
+    folder = RunFolder(cli.folder / "my results/noisy2/random_search/seed-3")
+    record = folder.read_record()
+    assert record is not None
+    folder.write_record({**record, "status": "failed", "reason": "the disk was full"})
+    done = cli("plot", "my results", "--out", "new/pictures")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        f"noisy2: 2 algorithms, 3 runs; QD score on the task's fixed interval [{chr(0x2212)}20, 10]",
+        *(
+            f"Written: new/pictures/noisy2-{name}.{{png,svg,pdf}}"
+            for name in ("figure", "archives", "samples")
+        ),
+        "Next: qdbench compare 'my results'",
+    ]
+    first, second = done.stderr.splitlines()
+    assert first == "skipped: my results/noisy2/random_search/seed-3: its status is failed: the disk was full"
+    assert second.startswith(f"skipped: {damaged.parent.relative_to(cli.folder)}: ")
+    assert "corrected.npz is damaged and was not used" in second
+    files = sorted(path.name for path in (cli.folder / "new/pictures").iterdir())
+    assert files == sorted(
+        f"noisy2-{n}.{e}" for n in ("archives", "figure", "samples") for e in ("pdf", "png", "svg")
+    )
+    assert min(path.stat().st_size for path in (cli.folder / "new/pictures").iterdir()) > 5_000
+
+
+def test_without_reevaluations_the_next_step_is_to_make_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(Path("results"), noisy(1), "map_elites", 0, corrections=0)
+    hopper = qdbench.make("hopper_uni", episode_length=6)
+    run(Path("results"), hopper, "map_elites", 0, corrections=0, batch_size=200)
+    plot.plot([Path("results")], interval="pooled", on="grid", out=Path("figures"))
+    shown = capsys.readouterr()
+    *_, last, following = shown.out.splitlines()
+    assert last == "Written: figures/noisy1-archives.{png,svg,pdf}"
+    assert following == "Next: qdbench correct results"
+    assert "the pooled interval of these runs" in shown.out
+    assert shown.out.count(", on the task's grid") == 2
+    assert "warning: hopper_uni: the descriptor is a share" in shown.err
+    assert not list(Path("figures").glob("*samples*"))
+    plot.plot([Path("results")], tasks=["noisy1"], out=Path("figures"))
+    assert "hopper" not in capsys.readouterr().out
+
+
+def test_a_fitness_outside_the_interval_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = run(
+        tmp_path / "results", replace(noisy(2), fitness_bounds=(0.0, 1.0)), "map_elites", 0, corrections=0
+    )
+    plot.plot([tmp_path / "results"], out=tmp_path / "figures")
+    warning = f"warning: a fitness of {path} is outside the interval"
+    assert warning in capsys.readouterr().err
+
+
+def test_refusals(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "figures"
+    with pytest.raises(UnknownName, match="no task 'noisy3'; did you mean 'noisy2'"):
+        plot.plot([results], tasks=["noisy3"], out=out)
+    with pytest.raises(InvalidInput, match="cannot write into"):
+        plot.plot([results], out=Path(__file__) / "figures")
+    one = results / "noisy2/map_elites/seed-0"
+    copy = shutil.copytree(one, tmp_path / "copy")
+    with pytest.raises(InvalidInput, match="both seed 0 of map_elites on noisy2"):
+        plot.plot([one, copy], out=out)
+    other = run(tmp_path, replace(noisy(2), cells=(3, 3)), "map_elites", 1, corrections=0)
+    with pytest.raises(InvalidInput, match="not of the same task"):
+        plot.plot([one, other], out=out)
+    archive = copy / "archive.npz"
+    archive.write_bytes(archive.read_bytes()[:-50])
+    with pytest.raises(InvalidInput, match=r"no run can be drawn \(.*archive.npz is damaged"):
+        plot.plot([copy], out=out)
+    assert not out.exists()
+    monkeypatch.setattr(plot, "find_spec", lambda name: None)
+    with pytest.raises(InvalidInput, match=r"pip install 'qdbench\[plot\]'"):
+        plot.plot([results], out=out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [(("nowhere",), "'nowhere' is not a folder"), ((), "Missing argument 'RESULTS...'")],
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments: tuple[str, ...], sentence: str, cli: Cli) -> None:
+    done = cli("plot", *arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""

@@ -1,0 +1,249 @@
+"""What `qdbench compare` prints and writes, read back."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_compare import BOUNDS, TASKS, edited, entries, make, make_all, toy
+
+from conftest import Cli
+from qdbench import load
+from qdbench.analysis import tables
+from qdbench.analysis.collect import collect
+from qdbench.analysis.compare import METRICS, Comparison, compare
+from qdbench.cli import main
+from qdbench.experiments.loading import StoredRun
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_all(tmp_path_factory.mktemp("comparison") / "results")
+
+
+@pytest.fixture(scope="module")
+def comparison(results: Path) -> Comparison:
+    return compare(collect([results]))
+
+
+CELLS = re.compile(r"(?<!\\)\|")
+
+
+def parsed(text: str) -> float:
+    """Return the number that a cell shows."""
+    if text.endswith("%"):
+        return float(text[:-1]) / 100
+    return float(text.replace(",", ""))
+
+
+def table_rows(found: Comparison, how: str) -> list[list[str]]:
+    """Return the rows of all tables of a file, as its reader sees them."""
+    if how == "md":
+        lines = [line for line in tables.markdown(found).splitlines() if line.startswith("| ")]
+        cells = [CELLS.split(line)[1:-1] for line in lines]
+        plain = [[re.sub(r"\\(.)", r"\1", cell.strip()) for cell in row] for row in cells]
+        return [row for row in plain if row[0] != "---"]
+    lines = [line for line in tables.latex(found).splitlines() if line.endswith(r"\\")]
+    rows = [re.split(r"(?<!\\)&", line.removesuffix(r"\\")) for line in lines]
+    names = {r"\textless{}": "<", r"\textgreater{}": ">", r"\textbar{}": "|"}
+    plain = [[cell.strip() for cell in row] for row in rows]
+    for tex, character in names.items():
+        plain = [[cell.replace(tex, character) for cell in row] for row in plain]
+    return [[re.sub(r"\\([&%$#_{}])", r"\1", cell) for cell in row] for row in plain]
+
+
+def check_rows(rows: Sequence[Sequence[str]], found: Comparison) -> None:
+    names = {label: metric for metric, label in METRICS.items()}
+    start = [i for i, row in enumerate(rows) if row[:2] == ["metric", "algorithm"]]
+    wanted = iter(entries(found))
+    for begin in start:
+        metric = ""
+        for row in rows[begin + 1 :]:
+            if row[0] not in names and row[0]:
+                break
+            metric = names.get(row[0], metric)
+            entry = next(wanted)
+            assert (row[1], metric) == (entry.variant, entry.metric)
+            if entry.estimate.n:
+                low, high = row[5].strip("[]").split(", ")
+                shown = [parsed(cell) for cell in (row[3], row[4], low, high)]
+                true = [entry.estimate.median, entry.estimate.iqm, entry.estimate.low, entry.estimate.high]
+                absolute = 0.0051 if metric.endswith("coverage") else 0.000051
+                assert shown == pytest.approx(true, rel=1e-4, abs=absolute)
+            else:
+                assert row[2:] == ["0 of 4 [a]", "undefined", "undefined", "-"]
+    assert next(wanted, None) is None
+    first = next(row for row in rows if "P(A > B)" in row)
+    tests = [row for row in rows if len(row) == len(first) and row[0] in TASKS][: len(TASKS) * 3]
+    for row, pair in zip(tests, (pair for pair in found.pairs if pair.primary), strict=True):
+        assert row[:4] == [pair.task, pair.a, pair.b, "4, 4"]
+        assert [float(row[i]) for i in (4, 6, 7)] == pytest.approx(
+            [pair.improvement, pair.p, pair.p_holm], abs=0.0051
+        )
+
+
+@pytest.mark.parametrize("how", ["md", "tex"])
+def test_markdown_and_latex_hold_the_same_numbers(how: str, comparison: Comparison) -> None:
+    check_rows(table_rows(comparison, how), comparison)
+    text = tables.FILES[f"compare.{how}"](comparison)
+    for words in ("Exploratory: coverage loss", "QD score on the fixed interval", "All 2 tasks"):
+        assert words in text
+
+
+def test_latex_is_balanced(comparison: Comparison) -> None:
+    text = tables.latex(comparison)
+    bare = re.sub(r"\\[\\{}]", "", text)
+    assert bare.count("{") == bare.count("}")
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") > 3
+    for layout, body in re.findall(r"\\begin\{tabular\}\{([lr]+)\}(.*?)\\end\{tabular\}", text, re.DOTALL):
+        for line in body.splitlines():
+            if line.endswith(r"\\"):
+                assert len(re.split(r"(?<!\\)&", line)) == len(layout)
+    assert "--" not in text.replace("-{}-", "")
+
+
+@pytest.mark.parametrize("name", ["a|b_c", "50%&$#{x}~^\\", "*it*`s`<b>[x]"])
+def test_special_characters_stay_what_they_are(name: str, tmp_path: Path) -> None:
+    make(tmp_path / "run", toy("toy_a"), name=name)
+    found = compare(collect([tmp_path]))
+    rows = table_rows(found, "md")
+    assert rows[1][1] == f"map_elites-{name}"
+    assert all(len(row) == 6 for row in rows)
+    escaped = "".join(tables.LATEX.get(character, character) for character in f"map_elites-{name}")
+    assert f" & {escaped} & 1 & " in tables.latex(found)
+    (row, *_) = csv.DictReader(tables.estimates_csv(found).splitlines())
+    assert row["variant"] == f"map_elites-{name}"
+
+
+def test_csv_keeps_every_digit(comparison: Comparison) -> None:
+    rows = list(csv.DictReader(tables.estimates_csv(comparison).splitlines()))
+    everything = [
+        *((e.task, e.variant, e.metric, e.estimate) for e in entries(comparison)),
+        *(("all", a.variant, f"{a.metric}_per_cell", a.estimate) for a in comparison.aggregates),
+    ]
+    for row, (task, variant, metric, found) in zip(rows, everything, strict=True):
+        assert (row["task"], row["variant"], row["metric"]) == (task, variant, metric)
+        assert row["n"] == str(found.n)
+        for column, value in zip(
+            ("median", "iqm", "ci_low", "ci_high"),
+            (found.median, found.iqm, found.low, found.high),
+            strict=True,
+        ):
+            assert row[column] == "" if np.isnan(value) else float(row[column]) == value
+    pairs = list(csv.DictReader(tables.pairs_csv(comparison).splitlines()))
+    for row, pair in zip(pairs, comparison.pairs, strict=True):
+        assert row["endpoint"] == ("primary" if pair.primary else "exploratory")
+        assert float(row["p"]) == pair.p
+        assert float(row["p_holm"]) == pair.p_holm
+        assert float(row["improvement"]) == pair.improvement
+
+
+@pytest.mark.parametrize(
+    ("value", "metric", "text"),
+    [
+        (1234567.8, "qd_score", "1,234,568"),
+        (1234.567, "qd_score", "1,234.6"),
+        (-0.0123456, "max_fitness", "-0.012346"),
+        (1e-7, "max_fitness", "1e-07"),
+        (0.0, "seconds", "0"),
+        (1234.5, "coverage", "1,234.50"),
+        (1234.0, "corrected_coverage", "1,234"),
+        (-0.5, "coverage_loss", "-50.00%"),
+    ],
+)
+def test_numbers_are_shown_with_what_matters(value: float, metric: str, text: str) -> None:
+    assert tables.number(value, metric) == text
+
+
+# The command
+
+
+def test_the_command_writes_prints_and_points_on(cli: Cli, results: Path, comparison: Comparison) -> None:
+    shutil.copytree(results, cli.folder / "my results")
+    done = cli("compare", "my results", "--out", "new/folder")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for name, write in tables.FILES.items():
+        assert (cli.folder / "new/folder" / name).read_text() == write(comparison)
+    assert sorted(path.name for path in (cli.folder / "new/folder").iterdir()) == sorted(tables.FILES)
+    assert "toy_a: QD score on the fixed interval [-2, 12]" in done.stdout
+    assert "Primary endpoint: the final corrected QD score" in done.stdout
+    (entry,) = entries(comparison, task="toy_b", variant="map_elites", metric="corrected_qd_score")
+    assert tables.number(entry.estimate.iqm, "qd_score") in done.stdout
+    assert done.stdout.splitlines()[-1] == "Next: qdbench plot 'my results'"
+
+
+def test_json_holds_everything(cli: Cli, results: Path, comparison: Comparison) -> None:
+    shutil.copytree(results, cli.folder / "results")
+    edited(cli.folder / "results/toy_a/map_elites/seed-3", status="stopped")
+    done = cli("compare", "results", "--json", "--task", "toy_b", "--task", "toy_a")
+    assert done.returncode == 0
+    path = "results/toy_a/map_elites/seed-3"
+    assert done.stderr.strip() == f"skipped: {path}: its status is stopped"
+    printed = json.loads(done.stdout)
+    assert printed["skipped"] == [{"run": path, "reason": "its status is stopped"}]
+    assert [task["interval"] for task in printed["tasks"]] == [list(BOUNDS)] * 2
+    found = {(e["variant"], e["metric"]): e["estimate"] for e in printed["tasks"][1]["entries"]}
+    (entry,) = entries(comparison, task="toy_b", variant="map_elites", metric="qd_score_loss")
+    assert found["map_elites", "qd_score_loss"]["iqm"] == entry.estimate.iqm
+    assert len(printed["pairs"]) == len(comparison.pairs)
+    assert len(printed["aggregates"]) == 4
+
+
+def test_a_fitness_outside_the_interval_is_loud(cli: Cli) -> None:
+    make(cli.folder / "results/run", toy("narrow", fitness_bounds=(0.0, 10.0)), corrections=0)
+    done = cli("compare", "results", "--out", ".")
+    assert done.returncode == 0
+    run: StoredRun = load(cli.folder / "results/run")
+    assert run.record["totals"]["highest_fitness"] > 10
+    loud = "WARNING: narrow: a fitness of results/run is outside the interval: its values span ["
+    assert loud in done.stderr
+    assert (
+        "**Warning: a fitness of results/run is outside the interval"
+        in (cli.folder / "compare.md").read_text()
+    )
+    assert r"\textbf{Warning: a fitness" in (cli.folder / "compare.tex").read_text()
+    assert done.stdout.splitlines()[-1] == "Next: qdbench correct results"
+
+
+BAD_COMMANDS = {
+    "'nowhere' is not a folder": ("nowhere",),
+    "'empty' holds no run": ("empty",),
+    "no run can be compared (stopped/a: its status is stopped)": ("stopped",),
+    "no task 'toy_'; did you mean 'toy_a'? the finished runs are of toy_a": ("good", "--task", "toy_"),
+    "cannot write into 'good/run.json': it is not a folder": ("good", "--out", "good/run.json"),
+    "cannot write into 'good/run.json/x': it is not a folder": ("good", "--out", "good/run.json/x"),
+    "the runs of toy_a had different budgets: evaluations 200 (good), 250 (longer)": ("good", "longer"),
+    "Invalid value for '--interval'": ("good", "--interval", "mine"),
+}
+
+
+@pytest.mark.parametrize("sentence", BAD_COMMANDS)
+def test_bad_input_is_one_line_and_exit_code_2(
+    sentence: str,
+    results: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "empty").mkdir()
+    for name in ("good", "longer", "stopped/a"):
+        shutil.copytree(results / "toy_a/map_elites/seed-0", tmp_path / name)
+    edited(tmp_path / "longer", target__evaluations=250, seed=1)
+    edited(tmp_path / "stopped/a", status="stopped")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["qdbench", "compare", *BAD_COMMANDS[sentence]])
+    with pytest.raises(SystemExit) as exit_code:
+        main()
+    printed = capsys.readouterr()
+    assert exit_code.value.code == 2
+    assert sentence in printed.err
+    assert len(printed.err.strip().splitlines()) == 1
+    assert printed.out == ""
