@@ -145,7 +145,7 @@ def run(
         for s in (_seed_list(seeds) if seeds is not None else [seed or 0])
     ]
     target = Target(evaluations, seconds)
-    _carry_out(
+    carry_out(
         [Job(plan, plan.folder(out), target) for plan in plans],
         replace(
             _settings_of_runs(workers, jobs, checkpoint_every, elsewhere),
@@ -171,7 +171,7 @@ def resume(
     """Continue runs to the end they were begun with, or to a farther one."""
     from qdbench.experiments.runs import recorded_job
 
-    _carry_out(
+    carry_out(
         [recorded_job(path, evaluations) for path in runs],
         replace(
             _settings_of_runs(workers, jobs, checkpoint_every, elsewhere),
@@ -189,7 +189,7 @@ def _settings_of_runs(workers: int | None, jobs: int, checkpoint_every: float, e
     return Settings(workers=each, jobs=jobs, checkpoint_every=checkpoint_every, elsewhere=elsewhere)
 
 
-def _carry_out(jobs: Sequence[Job], settings: Settings) -> None:
+def carry_out(jobs: Sequence[Job], settings: Settings) -> None:
     """Run all, show how they come along and what came out, and exit with what that means."""
     from qdbench.experiments.interrupt import Interrupt
     from qdbench.experiments.runs import check_jobs, execute_all

@@ -15,7 +15,7 @@ from qdbench.metrics.profile import profile
 Values = NDArray[np.float64]
 Axis = Literal["evaluations", "seconds"]
 
-MOST_STEPS = 2000
+MOST_STEPS = 1000
 """Of a staircase; one with more is looked at so many places, more than a page has dots."""
 
 

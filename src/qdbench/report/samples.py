@@ -1,4 +1,4 @@
-"""How corrected scores depend on the number of re-evaluations: with few of them they are too high.
+"""How corrected scores depend on the number of re-evaluations: with few of them they tend to be too high.
 
 The fewer samples an elite's mean is made of, the noisier it is, and of those that fall into one cell the
 corrected archive keeps the luckiest. A split-half estimate places and chooses by one half of the samples and
