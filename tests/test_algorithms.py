@@ -68,6 +68,24 @@ class KeepsWhatItWasTold(MapElites):
         return self._last or super().collection()
 
 
+class LosesItsArchive(RandomSearch):
+    def restore(self, state: Any) -> None:
+        self._iteration = state["iteration"]
+
+
+class OddArchive(RandomSearch):
+    def __init__(self, problem: Problem, seed: int) -> None:
+        super().__init__(problem, seed)
+        self._own, self.archive = self.archive, {}  # type: ignore[assignment]  # wrong on purpose
+
+    def tell(self, evaluated: Evaluated) -> None:
+        self._own.insert(evaluated)
+        self._iteration += 1
+
+    def collection(self) -> Evaluated:
+        return self._own.elites
+
+
 class Doubles(MapElites):
     def ask(self) -> Any:
         return super().ask().astype(np.float64)
@@ -105,6 +123,8 @@ class NoTell:
         (OneSeed, "two seeds gave the same"),
         (Forgets, "continued differently"),
         (KeepsWhatItWasTold, "an evaluation number was never told|differ from what"),
+        (LosesItsArchive, "continued differently"),
+        (OddArchive, "must be a qdbench.Archive"),
         (Doubles, "float32"),
         (Optimist, "fitness differ"),
         (Pickles, "JSON cannot hold"),

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from qdbench import Archive, Evaluated, Grid, stream
+from qdbench import Archive, Evaluated, Grid, InvalidInput, stream
 from qdbench.archives import archive as archive_module
 from qdbench.archives.geometry import Cvt, centroids
-from qdbench.archives.unstructured import Apart, UnstructuredArchive
+from qdbench.archives.unstructured import CHUNK, Apart, UnstructuredArchive
 
 BOUNDS = ((-1.0, 1.0), (0.0, 4.0))
 KINDS: dict[str, Callable[[], Archive]] = {
@@ -45,6 +46,7 @@ def contents(archive: Archive) -> list[bytes]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=150)
 @given(batch=batches(), cut=st.integers(0, 40))
 def test_a_batch_is_inserted_as_if_one_by_one(kind: str, batch: Evaluated, cut: int) -> None:
     whole, parts, singles = (KINDS[kind]() for _ in range(3))
@@ -77,6 +79,7 @@ def test_the_rule_is_the_one_written_down(kind: str, batch: Evaluated) -> None:
     assert (archive.elites.samples == 1).all()
 
 
+@settings(max_examples=300)
 @given(batch=batches())
 def test_the_unstructured_rule_is_the_one_written_down(batch: Evaluated) -> None:
     archive = UnstructuredArchive(Apart(BOUNDS, 0.2), 2)
@@ -94,6 +97,34 @@ def test_the_unstructured_rule_is_the_one_written_down(batch: Evaluated) -> None
     kept = (archive.elites.descriptors - low) / (high - low)
     apart = np.linalg.norm(kept[:, None] - kept[None], axis=2)
     assert (apart[~np.eye(len(kept), dtype=bool)] > 0.2).all()
+
+
+def test_batches_larger_than_a_chunk_are_inserted_whole() -> None:
+    rng = stream(0, "large")
+    n = 3 * CHUNK + 7
+    batch = batch_of(rng.random(n), rng.uniform((-1, 0), (1, 4), (n, 2)))
+    whole, singles = (UnstructuredArchive(Apart(BOUNDS, 0.03), 2) for _ in range(2))
+    whole.insert(batch)
+    for i in range(n):
+        singles.insert(batch[i : i + 1])
+    assert contents(whole) == contents(singles)
+    assert whole.elites.evaluations.max() > 3 * CHUNK
+
+
+def test_an_archive_of_several_samples_remembers_only_what_happened() -> None:
+    one = batch_of(np.array([1.0, 2.0]), np.array([[-0.9, 0.1], [0.9, 3.9]]))
+    two = replace(one, evaluations=np.array([[5, 6], [7, 8]]), seeds=np.array([[1, 2], [3, 4]], np.uint64))
+    archive = Archive(Grid(BOUNDS, (4, 3)), 2, samples=3)
+    archive.insert(one)
+    assert archive.elites.samples.tolist() == [1, 1]
+    archive.insert(replace(two, fitness=one.fitness + 1))
+    assert archive.elites.evaluations.tolist() == [[5, 6, -1], [7, 8, -1]]
+    before = contents(archive)
+    with pytest.raises(InvalidInput, match="do not fit"):
+        KINDS["grid"]().insert(two)
+    with pytest.raises(InvalidInput, match="do not fit"):
+        archive.insert(replace(one, solutions=np.zeros((2, 5), np.float32)))
+    assert contents(archive) == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -129,7 +160,8 @@ def test_handed_out_arrays_cannot_be_written() -> None:
 def test_memory_grows_with_the_elites_not_the_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     archive = Archive(Grid(((0.0, 1.0),), (10**9,)), 10_000)
-    archive.insert(batch_of(np.ones(3), np.array([[0.1], [0.2], [0.3]]))[:0])
+    few = batch_of(np.ones(3), np.array([[0.1], [0.2], [0.3]]))
+    archive.insert(replace(few, solutions=np.zeros((3, 10_000), np.float32)))
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown < 100_000  # kB; the room set aside is 2 GB, and a table of the cells would be 8 GB
     monkeypatch.setattr(archive_module, "RESERVED_BYTES", 80)  # so little that it must grow

@@ -20,6 +20,7 @@ from conftest import Cli
 from qdbench import DamagedFile, FunctionTask, InvalidInput, QdbenchError, stream
 from qdbench.algorithms import registry
 from qdbench.experiments.loop import CHECKPOINT_SHARE, COLUMNS
+from qdbench.experiments.store import RunFolder
 
 # a noisy task that fails now and then, slow enough to be killed in the middle
 TASKS = """
@@ -121,9 +122,14 @@ def test_signals_stop_within_a_second_and_keep_the_last_iteration(number: int, b
     assert run.status == "stopped"
     assert run.metrics["evaluations"][-1] == run.record["totals"]["evaluations"]
     assert run.archive.about["n_evaluations"] == run.record["totals"]["evaluations"]
+    saved = RunFolder(path).read_checkpoint()
+    assert saved is not None
+    assert saved[1]["totals"]["evaluations"] == run.record["totals"]["evaluations"]
     assert not folder(bench, "map_elites", 4).exists()
     reached = int(run.metrics["evaluations"][-1]) + 480
+    seconds = run.metrics["seconds"]
     assert bench("resume", str(path), "--evaluations", str(reached)).returncode == 0
+    assert np.array_equal(qdbench.load(path).metrics["seconds"][: len(seconds)], seconds)
     bench(*command("map_elites", "--out", "whole", n=reached))
     assert results(path) == results(folder(bench, "map_elites", out="whole"))
 
@@ -169,6 +175,30 @@ def test_several_algorithms_and_seeds_in_parallel_give_the_same(bench: Cli) -> N
     assert here["jobs"] == 3
     seeds = [qdbench.load(folder(bench, a, 0)).archive.elites.seeds for a in ("map_elites", "random_search")]
     assert not np.isin(seeds[0], seeds[1]).any()
+
+
+def test_parallel_runs_end_with_their_parent(bench: Cli) -> None:
+    process = bench.start("run", "mine:task", "--jobs", "2", *SLOW)
+    for seed in (3, 4):
+        wait_for_rows(process, folder(bench, "map_elites", seed) / "metrics.csv", 5)
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 20
+    paths = [folder(bench, "map_elites", seed) for seed in (3, 4)]
+    while {qdbench.load(path).status for path in paths} != {"stopped"}:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("delay", [0.1, 0.8, 1.3])
+def test_parallel_runs_that_have_hardly_begun_stop_quietly(bench: Cli, delay: float) -> None:
+    process = bench.start("run", "mine:task", "--jobs", "2", *SLOW)
+    time.sleep(delay)
+    process.terminate()
+    _, err = process.communicate(timeout=30)
+    assert "Traceback" not in err
+    assert "failed" not in err
+    assert process.returncode in (128 + signal.SIGTERM, -signal.SIGTERM)  # the latter before Python listens
 
 
 def test_parallel_runs_stop_together(bench: Cli) -> None:
@@ -358,7 +388,59 @@ def test_an_unwritable_folder_is_one_sentence(bench: Cli) -> None:
     assert "results" in done.stderr
 
 
+def test_extending_a_finished_run_elsewhere_asks_for_the_flag(bench: Cli) -> None:
+    assert bench(*command("map_elites", n=96)).returncode == 0
+    path = folder(bench, "map_elites")
+    environments = qdbench.load(path).record["environments"]
+    rewrite(path / "run.json", environments=[{**environments[0], "numpy": "1.0"}])
+    assert bench(*command("map_elites", n=96)).returncode == 0  # nothing to do
+    assert bench(*command("map_elites", n=192)).returncode == 2
+    assert bench(*command("map_elites", "--elsewhere", n=192)).returncode == 0
+
+
+ODD = """
+import enum, functools
+from qdbench.algorithms.random_search import RandomSearch
+
+Colour = enum.Enum("Colour", "RED")
+
+class WithEnum(RandomSearch):
+    def __init__(self, problem, seed, *, colour=Colour.RED): super().__init__(problem, seed)
+
+class WithTuple(RandomSearch):
+    def __init__(self, problem, seed, *, sizes=(1, 2), batch_size: int = 48):
+        super().__init__(problem, seed, batch_size=batch_size); hash(sizes)
+
+class BadHint(RandomSearch):
+    def __init__(self, problem, seed, *, a: "1 +" = 3): super().__init__(problem, seed)
+
+class Leaves(RandomSearch):
+    def tell(self, evaluated): raise SystemExit("bye")
+"""
+
+
+def test_odd_algorithms_are_run_or_refused_without_a_traceback(bench: Cli) -> None:
+    (bench.folder / "odd.py").write_text(ODD)
+    start = ["run", "mine:task", "--evaluations", "96", "--algorithm"]
+    refused = {"odd:WithEnum": "cannot hold", "builtins:dict": "signature", "odd:Nothing": "cannot load"}
+    for name, sentence in refused.items():
+        done = bench(*start, name)
+        assert done.returncode == 2, name
+        assert sentence in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert bench(*start, "odd:BadHint").returncode == 0
+    assert bench(*start, "odd:WithTuple").returncode == 0
+    assert bench("resume", str(folder(bench, "odd.WithTuple", 0)), "--evaluations", "192").returncode == 0
+    left = bench(*start, "odd:Leaves", "--algorithm", "random_search")
+    assert left.returncode == 1
+    assert "SystemExit: bye" in left.stderr
+    assert qdbench.load(folder(bench, "random_search", 0)).status == "finished"
+
+
 BAD_INPUT = {
+    "batch_size is 0; give 1 or more": ["run", "ant_omni", "--set", "batch_size=0", "--evaluations", "9"],
+    "2**63": ["run", "ant_omni", "--seed", "18446744073709551616", "--evaluations", "9"],
+    "seconds is inf": ["run", "ant_omni", "--seconds", "inf"],
     "needs an end": ["run", "ant_omni"],
     "no algorithm 'map_elite'; did you mean 'map_elites'": [
         "run", "ant_omni", "--algorithm", "map_elite", "--evaluations", "9",

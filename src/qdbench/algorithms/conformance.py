@@ -11,6 +11,7 @@ import numpy as np
 from qdbench.algorithms.contract import Algorithm, Problem
 from qdbench.algorithms.registry import build
 from qdbench.algorithms.state import flatten, unflatten
+from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
 from qdbench.errors import BrokenAlgorithm
 from qdbench.policy import Parameters
@@ -43,6 +44,7 @@ def check_algorithm(algorithm: str | Callable[..., Algorithm], **options: object
     for _ in range(ITERATIONS):
         again.iterate()
         other.iterate()
+    _require_archive(reference.algorithm)
     _require(reference.same_as(again), "the same seed gave other solutions; take all randomness from `seed`")
     _require(not reference.same_as(other), "two seeds gave the same solutions; take randomness from `seed`")
     for asked in (False, True):
@@ -132,7 +134,21 @@ class _Trial:
             )
 
     def same_as(self, other: _Trial) -> bool:
-        return len(self.asked) == len(other.asked) and all(map(np.array_equal, self.asked, other.asked))
+        """Return whether two trials asked for the same solutions and ended with the same collection."""
+        mine, theirs = self.algorithm.collection(), other.algorithm.collection()
+        return (
+            len(self.asked) == len(other.asked)
+            and all(map(np.array_equal, self.asked, other.asked))
+            and all(np.array_equal(getattr(mine, f.name), getattr(theirs, f.name)) for f in fields(Evaluated))
+        )
+
+
+def _require_archive(algorithm: Algorithm) -> None:
+    archive = getattr(algorithm, "archive", None)
+    _require(
+        archive is None or isinstance(archive, Archive),
+        f"its attribute `archive` is {type(archive).__name__}; it must be a qdbench.Archive",
+    )
 
 
 _REMEMBERED = ("solutions", "fitness", "descriptors", "seeds")

@@ -43,9 +43,11 @@ class Option:
     @property
     def type_name(self) -> str:
         """The type as a user would say it."""
-        choices = get_args(self.type)
-        if get_origin(self.type) is Literal:
+        origin, choices = get_origin(self.type), get_args(self.type)
+        if origin is Literal:
             return " or ".join(map(str, choices))
+        if origin not in (None, Union, UnionType):
+            return f"{self.type} (which --set cannot give)"
         names = [getattr(kind, "__name__", str(kind)) for kind in choices or (self.type,)]
         return " or ".join("none" if name == "NoneType" else name for name in names)
 
@@ -65,7 +67,7 @@ def algorithms() -> dict[str, str]:
     known = dict(BUILT_IN)
     if find_spec("ribs") is not None:
         known |= WITH_RIBS
-    return known | {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+    return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)} | known
 
 
 def find(name: str) -> Factory:
@@ -78,7 +80,7 @@ def find(name: str) -> Factory:
     module_name, _, attribute = known.get(name, name).partition(":")
     try:
         factory = getattr(import_module(module_name), attribute)
-    except Exception as error:  # whatever a user's module does when it is imported
+    except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
         kind = type(error).__name__
         raise InvalidInput(
             f"cannot load the algorithm {name!r}: {kind}: {error}; is its folder on PYTHONPATH?"
@@ -94,9 +96,12 @@ def options(factory: Factory) -> dict[str, Option]:
     target: Any = factory
     try:
         hints = get_type_hints(target.__init__ if isinstance(factory, type) else target)
-    except NameError:  # a hint that only a type checker can see
+        parameters = inspect.signature(factory).parameters.values()
+    except (ValueError, TypeError):
+        raise InvalidInput(f"{factory!r} has no signature Class(problem, seed, *, option=default)") from None
+    except Exception:  # a hint that only a type checker can see
         hints = {}
-    parameters = inspect.signature(factory).parameters.values()
+        parameters = inspect.signature(factory).parameters.values()
     return {
         p.name: Option(p.name, hints.get(p.name, type(p.default)), p.default)
         for p in parameters

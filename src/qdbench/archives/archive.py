@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdbench.archives.evaluated import Evaluated
+from qdbench.errors import InvalidInput
 
 Cells = NDArray[np.int64]
 
@@ -80,10 +81,28 @@ class Archive:
 
     def insert(self, batch: Evaluated) -> int:
         """Insert solutions as if one by one in their order; return how many cells changed."""
+        self._require_fitting(batch)
         rows = np.flatnonzero(batch.valid)
         winners, cells = self._contest(batch.fitness[rows], batch.descriptors[rows])
         self._put(batch, rows[winners], cells)
         return len(cells)
+
+    def _require_fitting(self, batch: Evaluated) -> None:
+        """Refuse, before anything is changed, rows of another shape."""
+        columns = self._columns
+        fits = (
+            batch.solutions.shape[1:] == columns.solutions.shape[1:]
+            and batch.descriptors.shape[1:] == columns.descriptors.shape[1:]
+            and batch.evaluations.shape == batch.seeds.shape
+            and batch.evaluations.shape[1] <= columns.evaluations.shape[1]
+        )
+        if not fits:
+            raise InvalidInput(
+                f"solutions {batch.solutions.shape}, descriptors {batch.descriptors.shape} and evaluations "
+                f"{batch.evaluations.shape} do not fit into an archive of {columns.solutions.shape[1]} "
+                f"parameters, {columns.descriptors.shape[1]} dimensions and up to "
+                f"{columns.evaluations.shape[1]} samples"
+            )
 
     def _contest(
         self, fitness: NDArray[np.float64], descriptors: NDArray[np.float64]
@@ -114,8 +133,13 @@ class Archive:
         if self._n > len(self._cells):
             self._grow(max(self._n, len(self._cells) * 3 // 2))
         self._cells[rows] = cells
-        for name in ("fitness", "descriptors", "evaluations", "seeds"):
+        for name in ("fitness", "descriptors"):
             getattr(self._columns, name)[rows] = getattr(batch, name)[winners]
+        known = batch.evaluations.shape[1]
+        for name, filler in (("evaluations", -1), ("seeds", 0)):
+            column = getattr(self._columns, name)
+            column[rows, :known] = getattr(batch, name)[winners]
+            column[rows, known:] = filler
         for row, winner in zip(rows.tolist(), winners.tolist(), strict=True):
             self._columns.solutions[row] = batch.solutions[winner]  # one by one: no copy of many in between
 

@@ -22,7 +22,7 @@ from qdbench.cli.app import (
     app,
     chosen_task,
 )
-from qdbench.errors import InvalidInput, UnknownName
+from qdbench.errors import InvalidInput, QdbenchError, UnknownName
 
 if TYPE_CHECKING:
     from qdbench.experiments.loop import Snapshot, Target
@@ -161,6 +161,7 @@ def resume(
     evaluations: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="A new end. [default: as begun]")
     ] = None,
+    seconds: Annotated[float | None, typer.Option(min=0, metavar="X", help="Likewise, in seconds.")] = None,
     corrections: Corrections = 0,
     reevaluations: NReevaluations = 50,
     workers: Workers = None,
@@ -169,10 +170,13 @@ def resume(
     elsewhere: Elsewhere = False,
 ) -> None:
     """Continue runs to the end they were begun with, or to a farther one."""
+    from qdbench.experiments.loop import Target
     from qdbench.experiments.runs import recorded_job
 
+    given = evaluations is not None or seconds is not None
+    target = Target(evaluations, seconds) if given else None
     carry_out(
-        [recorded_job(path, evaluations) for path in runs],
+        [recorded_job(path, target) for path in runs],
         replace(
             _settings_of_runs(workers, jobs, checkpoint_every, elsewhere),
             corrections=corrections,
@@ -238,17 +242,18 @@ def _progress(target: Target, news: Snapshot) -> tuple[float, float, str]:
 
 def _print_outcomes(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
     table = terminal.table("run", "status", "evaluations", "seconds", "coverage", "QD score", "max fitness")
+    labels = [job.plan.label for job in jobs]
     for job, outcome in zip(jobs, outcomes, strict=True):
         numbers = ["", "", ""]
-        if outcome.status not in ("failed", "not begun"):
-            metrics = qdbench.load(outcome.folder).metrics
-            if len(metrics["evaluations"]):
-                last = {key: values[-1] for key, values in metrics.items()}
+        if outcome.status not in ("failed", "not begun") and outcome.totals.iteration:
+            try:
+                last = {key: values[-1] for key, values in qdbench.load(outcome.folder).metrics.items()}
                 numbers = [f"{last['coverage']:,}", f"{last['qd_score']:,.2f}", f"{last['max_fitness']:,.2f}"]
+            except (QdbenchError, OSError) as error:
+                terminal.err.print(str(error), soft_wrap=True)
         totals = outcome.totals
-        table.add_row(
-            job.plan.label, outcome.status, f"{totals.evaluations:,}", f"{totals.seconds:,.1f}", *numbers
-        )
+        label = job.plan.label if labels.count(job.plan.label) == 1 else str(job.path)
+        table.add_row(label, outcome.status, f"{totals.evaluations:,}", f"{totals.seconds:,.1f}", *numbers)
     terminal.out.print(table)
     invalid = sum(outcome.totals.invalid for outcome in outcomes)
     if invalid:

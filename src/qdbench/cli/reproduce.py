@@ -49,7 +49,7 @@ def reproduce(
     jobs = _jobs(chosen, folder / "runs")
     terminal.out.print(
         f"Protocol version {VERSION}, {scale}: {len(jobs)} runs of {chosen.evaluations:,} evaluations, "
-        f"{chosen.episode_length} steps, {chosen.corrections} corrections with {chosen.reevaluations} samples",
+        f"{chosen.episode_length} steps, {chosen.corrections} corrections by {chosen.reevaluations} samples",
         soft_wrap=True,
     )
     terminal.out.print(_estimate(chosen, jobs, n_workers), soft_wrap=True)

@@ -48,7 +48,7 @@ def show(
         try:
             run = qdbench.load(folder)
             summaries.append(_summary(run))
-        except DamagedFile as error:
+        except (DamagedFile, FileNotFoundError) as error:
             damaged.append(str(error))
             continue
         if out is not None:

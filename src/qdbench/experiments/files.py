@@ -23,7 +23,7 @@ FORMAT = 1
 
 def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
     """Write arrays to an .npz file; the format keeps a CRC-32 of each."""
-    _replace(path, lambda file: np.savez(file, **arrays))
+    _replace(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 
 
 def read_npz(path: Path, *, without: str = "") -> dict[str, NDArray[Any]]:

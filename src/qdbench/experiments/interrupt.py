@@ -9,6 +9,27 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def signals_held_back() -> Iterator[None]:
+    """Let signals wait, also in a process that is started inside (where the system can)."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def signals_let_through() -> None:
+    """Receive what was held back when this process was started."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
 
 class Interrupted(BaseException):
     """Raised where an interruption is allowed; not an Exception, so that nobody swallows it."""
@@ -19,11 +40,7 @@ class Interrupt:
 
     def __init__(self) -> None:
         self.signal: int | None = None
-        self._allowed = self._passed_on = False
-
-    def passed_on(self) -> None:
-        """Raise no more: others were told, and are waited for."""
-        self._passed_on = True
+        self._allowed = False
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -31,9 +48,7 @@ class Interrupt:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before: dict[int, Any] = {
-            number: signal.signal(number, self._receive) for number in (signal.SIGINT, signal.SIGTERM)
-        }
+        before: dict[int, Any] = {number: signal.signal(number, self._receive) for number in SIGNALS}
         try:
             yield
         finally:
@@ -45,7 +60,7 @@ class Interrupt:
         """Let an interruption stop what runs inside."""
         self._allowed = True
         try:
-            if self.signal is not None and not self._passed_on:
+            if self.signal is not None:
                 raise Interrupted
             yield
         finally:
@@ -53,6 +68,6 @@ class Interrupt:
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         self.signal = number
-        if self._allowed and not self._passed_on:
+        if self._allowed:
             self._allowed = False  # once: a second one must not stop the cleaning up
             raise Interrupted

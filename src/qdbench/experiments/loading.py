@@ -51,7 +51,10 @@ class StoredArchive:
     @cached_property
     def elites(self) -> Evaluated:
         """The elites with their solutions, which are read when first asked for: they can be a gigabyte."""
-        solutions = read_npz(self.path)["solutions"]
+        arrays = read_npz(self.path)
+        solutions = arrays["solutions"]
+        if not np.array_equal(arrays["evaluations"], self.evaluations):
+            raise InvalidInput(f"{self.path} was written anew since it was read; load the run again")
         return Evaluated(solutions, self.fitness, self.descriptors, self.evaluations, self.seeds)
 
 

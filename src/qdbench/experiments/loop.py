@@ -14,7 +14,7 @@ from qdbench.archives.archive import Archive, Geometry
 from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.geometry import Grid
 from qdbench.archives.stored import Container
-from qdbench.errors import BrokenAlgorithm
+from qdbench.errors import BrokenAlgorithm, InvalidInput
 from qdbench.experiments.corrections import Corrector
 from qdbench.experiments.interrupt import Interrupt, Interrupted
 from qdbench.experiments.plan import Plan
@@ -66,6 +66,10 @@ class Target:
 
     evaluations: int | None = None
     seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.seconds is not None and not 0 <= self.seconds < float("inf"):
+            raise InvalidInput(f"seconds is {self.seconds}; give a number of 0 or more")
 
     def reached(self, totals: Totals) -> bool:
         """Return whether the run has come far enough."""
@@ -233,7 +237,8 @@ class Loop:
             return on_grid, on_grid
         elites = archive.elites
         own = scores(elites.fitness, interval)
-        if archive.geometry == self._grid and np.shares_memory(elites.fitness, collection.fitness):
+        same = len(elites) == len(collection) and np.shares_memory(elites.fitness, collection.fitness)
+        if archive.geometry == self._grid and same:
             return own, own  # its container is the task's grid
         return own, scores(best_per_cell(collection, self._grid), interval)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from qdbench.algorithms.contract import Algorithm, Problem
-from qdbench.algorithms.registry import build
+from qdbench.algorithms.registry import build, find, options
 from qdbench.errors import InvalidInput
 from qdbench.seeds import Seeds, derived_seed, numbered_seeds
 from qdbench.tasks.contract import Task
@@ -28,6 +29,16 @@ class Plan:
     seed: int
     name: str = ""
     """Tells apart runs of one algorithm with other options; part of the folder only."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.seed, bool) or not 0 <= self.seed < 2**63:
+            raise InvalidInput(f"the seed is {self.seed!r}; give a whole number from 0 to 2**63 - 1")
+        object.__setattr__(self, "seed", int(self.seed))
+        for name, value in self.options.items():
+            if not _survives_json(value):
+                raise InvalidInput(
+                    f"the option {name} is {value!r}, which run.json cannot hold; use numbers, text or lists"
+                )
 
     @property
     def label(self) -> str:
@@ -77,6 +88,11 @@ class Plan:
         seed = derived_seed(self.seed, "algorithm", self.algorithm)
         return build(self.algorithm, self.problem(), seed, self.options)
 
+    def try_out(self) -> None:
+        """Build the algorithm on a tiny grid: whatever it dislikes about its options is said now."""
+        problem = self.problem()
+        build(self.algorithm, replace(problem, cells=(2,) * len(problem.cells)), 0, self.options)
+
     def seeds(self, first: int, n: int) -> Seeds:
         """Return the seeds of evaluations `first` to `first + n - 1`."""
         return numbered_seeds(self.seed, "run", self.algorithm, first=first, n=n)
@@ -94,10 +110,27 @@ def plan_from(determinants: Mapping[str, Any], name: str = "") -> Plan:
         task=make(task["source"], **changed) if changed else plain,
         task_source=task["source"],
         algorithm=algorithm["name"],
-        options=algorithm["options"],
+        options=_as_given(algorithm["name"], algorithm["options"]),
         seed=determinants["seed"],
         name=name,
     )
+
+
+def _as_given(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as the constructor knows them: a default that JSON changed (a tuple) is taken anew."""
+    known = options(find(name))
+    return {
+        key: known[key].default if key in known and as_json(known[key].default) == value else value
+        for key, value in recorded.items()
+    }
+
+
+def _survives_json(value: Any) -> bool:
+    plain = as_json(value)
+    try:
+        return bool(json.loads(json.dumps(plain, allow_nan=False)) == plain)
+    except (TypeError, ValueError):
+        return False
 
 
 def differences(recorded: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import multiprocessing
-import queue
+import os
+import signal
+import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
+from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 from qdbench.algorithms.registry import find, options
 from qdbench.errors import InvalidInput, QdbenchError, UnknownName
-from qdbench.experiments.interrupt import Interrupt, Interrupted
+from qdbench.experiments.interrupt import Interrupt, signals_held_back, signals_let_through
 from qdbench.experiments.loading import StoredRun, load
 from qdbench.experiments.loop import Snapshot, Target, Totals
 from qdbench.experiments.plan import Plan, plan_from
@@ -37,20 +41,17 @@ Report = Callable[[Job, Snapshot | Outcome], None]
 
 
 def check_jobs(jobs: Sequence[Job], settings: Settings) -> None:
-    """Refuse, before any work is done, folders that hold other runs."""
+    """Refuse, before any work is done, options that an algorithm rejects and folders with other runs."""
+    for plan in {(job.plan.algorithm, repr(job.plan.options)): job.plan for job in jobs}.values():
+        plan.try_out()
     for job in jobs:
-        check_plan(job.plan, RunFolder(job.path), elsewhere=settings.elsewhere)
+        check_plan(job.plan, RunFolder(job.path), job.target, elsewhere=settings.elsewhere)
 
 
-def recorded_job(path: Path, evaluations: int | None = None) -> Job:
-    """Return the run in a folder as it was begun, with a farther target if given."""
+def recorded_job(path: Path, target: Target | None = None) -> Job:
+    """Return the run in a folder as it was begun, with another target if given."""
     record = load(path).record
-    target = Target(**record["target"])
-    return Job(
-        plan_from(record, record["name"]),
-        path,
-        Target(evaluations, target.seconds) if evaluations else target,
-    )
+    return Job(plan_from(record, record["name"]), path, target or Target(**record["target"]))
 
 
 def execute_all(
@@ -79,53 +80,82 @@ def _in_processes(
     jobs: Sequence[Job], settings: Settings, interrupt: Interrupt, report: Report
 ) -> list[Outcome]:
     """Keep as many processes busy as allowed; an interruption is passed on, and each saves its run."""
-    context = multiprocessing.get_context("spawn")
-    messages: Any = context.Queue()
     waiting = list(enumerate(jobs))
-    running: dict[int, BaseProcess] = {}
+    running: dict[Connection, tuple[int, BaseProcess]] = {}
     outcomes: dict[int, Outcome] = {}
-    while waiting or running:
+    told = False
+    while running or (waiting and interrupt.signal is None):
         while waiting and len(running) < settings.jobs and interrupt.signal is None:
             i, job = waiting.pop(0)
-            recipe = (i, job.plan.determinants(), job.plan.name, job.path, job.target, settings, messages)
-            running[i] = context.Process(target=_child, args=recipe)
-            running[i].start()
-        try:
-            with interrupt.allowed():
-                i, message = messages.get(timeout=0.2)
-        except queue.Empty:
-            for i in [i for i, process in running.items() if process.exitcode is not None]:
-                reason = f"its process ended with exit code {running.pop(i).exitcode}"
-                outcomes[i] = Outcome("failed", jobs[i].path, Totals(), reason)
-                report(jobs[i], outcomes[i])
-        except Interrupted:
-            waiting.clear()
-            for process in running.values():
+            connection, process = _start(job, settings)
+            running[connection] = i, process
+        if interrupt.signal is not None and not told:
+            told = True
+            for _, process in running.values():
                 process.terminate()
-            interrupt.passed_on()
-        else:
+        ready = set(wait(list(running), timeout=0.2))
+        for connection in [connection for connection in running if connection in ready]:
+            i, process = running[connection]
+            try:
+                message = connection.recv()
+            except (EOFError, OSError):  # it ended without a word
+                process.join()
+                message = _died(jobs[i], process.exitcode, interrupt)
             report(jobs[i], message)
             if isinstance(message, Outcome):
                 outcomes[i] = message
-                running.pop(i).join()
+                del running[connection]
+                process.join()
+                connection.close()
     return [outcomes.get(i) or not_begun(job) for i, job in enumerate(jobs)]
 
 
+def _start(job: Job, settings: Settings) -> tuple[Connection, BaseProcess]:
+    """Start a process for one run; signals wait until it can handle them."""
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    recipe = (job.plan.determinants(), job.plan.name, job.path, job.target, settings, sender)
+    process = context.Process(target=_child, args=recipe)
+    with signals_held_back():
+        process.start()
+    sender.close()  # ours: the child's is now the only one, so that its end is noticed
+    return receiver, process
+
+
+def _died(job: Job, exit_code: int | None, interrupt: Interrupt) -> Outcome:
+    if interrupt.signal is not None:
+        return not_begun(job)
+    return Outcome("failed", job.path, Totals(), f"its process ended with exit code {exit_code}")
+
+
 def _child(
-    i: int,
     determinants: dict[str, Any],
     name: str,
     path: Path,
     target: Target,
     settings: Settings,
-    messages: Any,
+    sender: Connection,
 ) -> None:
-    """Carry out one run in a process of its own; what it has to say goes into the queue."""
+    """Carry out one run in a process of its own, and stop like on a signal when the parent is gone."""
     interrupt = Interrupt()
     with interrupt.listening():
-        plan = plan_from(determinants, name)
-        outcome = execute(plan, path, target, settings, interrupt, lambda s: messages.put((i, s)))
-        messages.put((i, outcome))
+        signals_let_through()
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            threading.Thread(target=_outlive, args=(parent,), daemon=True).start()
+
+        def listener(snapshot: Snapshot) -> None:
+            with suppress(OSError):  # nobody listens any more
+                sender.send(snapshot)
+
+        outcome = execute(plan_from(determinants, name), path, target, settings, interrupt, listener)
+        with suppress(OSError):
+            sender.send(replace(outcome, error=None))  # whatever a user raised may not travel
+
+
+def _outlive(parent: BaseProcess) -> None:
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def run(
@@ -138,6 +168,7 @@ def run(
     out: str | Path = "results",
     name: str = "",
     workers: int | None = None,
+    elsewhere: bool = False,
     **chosen: Any,
 ) -> StoredRun:
     """Run an algorithm on a task, or continue such a run, and return what it left behind.
@@ -160,10 +191,10 @@ def run(
     job = Job(plan, plan.folder(Path(out)), Target(evaluations, seconds))
     interrupt = Interrupt()
     with interrupt.listening():
-        settings = Settings(workers=checked_workers(workers))
+        settings = Settings(workers=checked_workers(workers), elsewhere=elsewhere)
         outcome = execute(plan, job.path, job.target, settings, interrupt, lambda snapshot: None)
     if outcome.status == "failed":
-        raise QdbenchError(f"{plan.label} failed: {outcome.reason}")
-    if outcome.status == "stopped":
+        raise QdbenchError(f"{plan.label} failed: {outcome.reason}") from outcome.error
+    if interrupt.signal is not None:
         raise KeyboardInterrupt
     return load(outcome.folder)

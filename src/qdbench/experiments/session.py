@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
 from qdbench.algorithms.contract import Algorithm
+from qdbench.algorithms.state import flatten
 from qdbench.errors import DamagedFile, InvalidInput, QdbenchError
 from qdbench.experiments.corrections import Corrector
 from qdbench.experiments.environment import environment
 from qdbench.experiments.files import damage_named
-from qdbench.experiments.interrupt import Interrupt
+from qdbench.experiments.interrupt import Interrupt, Interrupted
 from qdbench.experiments.loop import COLUMNS, Listener, Loop, Target, Totals
 from qdbench.experiments.plan import Plan, differences
 from qdbench.experiments.store import MetricsFile, RunFolder
@@ -32,6 +35,7 @@ class Outcome:
     folder: Path
     totals: Totals
     reason: str = ""
+    error: BaseException | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +53,7 @@ class Settings:
     reevaluations: int = 50
 
 
-def check_plan(plan: Plan, folder: RunFolder, *, elsewhere: bool) -> dict[str, Any] | None:
+def check_plan(plan: Plan, folder: RunFolder, target: Target, *, elsewhere: bool) -> dict[str, Any] | None:
     """Return the record of the run in a folder, if there is one and this plan may continue it."""
     record = folder.read_record()
     if record is None:
@@ -66,12 +70,17 @@ def check_plan(plan: Plan, folder: RunFolder, *, elsewhere: bool) -> dict[str, A
         raise InvalidInput(
             f"{folder.path} holds another run ({'; '.join(others)}); give --name to make one beside it"
         )
-    if changed and record["status"] != "finished" and not elsewhere:
+    if changed and not is_done(record, target) and not elsewhere:
         raise InvalidInput(
             f"{folder.path} was begun elsewhere ({'; '.join(changed)}): continued here, its bits may differ "
             "from an uninterrupted run; give --elsewhere to continue all the same"
         )
     return record
+
+
+def is_done(record: Mapping[str, Any], target: Target) -> bool:
+    """Return whether nothing is left to do for a run."""
+    return record["status"] == "finished" and target.reached(Totals.from_json(record["totals"]))
 
 
 def execute(
@@ -82,24 +91,33 @@ def execute(
     totals = Totals()
     try:
         with folder.locked():
-            record = check_plan(plan, folder, elsewhere=settings.elsewhere)
+            record = check_plan(plan, folder, target, elsewhere=settings.elsewhere)
             if record is not None:
                 totals = Totals.from_json(record["totals"])
-                if record["status"] == "finished" and target.reached(totals):
+                if is_done(record, target):
                     return Outcome("skipped", folder.path, totals)
-            run = _Session(plan, folder, target, settings, record)
+            with interrupt.allowed():  # setting up can take a while
+                run = _Session(plan, folder, target, settings, record)
             totals = run.totals
             return run.go(interrupt, listener)
-    except Exception as error:  # of a user's task or algorithm too: the other runs go on
+    except Interrupted:
+        return Outcome("stopped", folder.path, totals)
+    except (Exception, SystemExit) as error:  # of a user's task or algorithm too: the other runs go on
         return _failure(error, folder, totals)
 
 
-def _failure(error: Exception, folder: RunFolder, totals: Totals) -> Outcome:
+def _failure(error: BaseException, folder: RunFolder, totals: Totals) -> Outcome:
     reason = " ".join(str(error).split()) or type(error).__name__
     if not isinstance(error, QdbenchError | OSError):
         reason = f"{type(error).__name__}: {reason}; see {folder.error_path}"
-        folder.error_path.write_text(traceback.format_exc(), encoding="utf-8")
-    return Outcome("failed", folder.path, totals, reason)
+        with suppress(OSError):
+            folder.error_path.write_text(traceback.format_exc(), encoding="utf-8")
+    return Outcome("failed", folder.path, totals, reason, error)
+
+
+def _plug_ins() -> dict[str, str]:
+    """Return the version of pyribs where the algorithm is one of its."""
+    return {"ribs": version("ribs")} if "ribs" in sys.modules else {}
 
 
 class _Session:
@@ -116,11 +134,12 @@ class _Session:
         self._plan, self._folder, self._target, self._settings = plan, folder, target, settings
         start = time.perf_counter()
         algorithm = plan.build()
+        flatten(algorithm.state())  # what cannot be saved is found now, not at the first checkpoint
         self.totals, metrics = self._continued(algorithm, record)
         self._loop = Loop(plan, algorithm, self.totals, settings.workers)
         self.totals.setup_seconds += time.perf_counter() - start
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        here = {**environment(), "workers": settings.workers, "jobs": settings.jobs}
+        here = {**environment(), **_plug_ins(), "workers": settings.workers, "jobs": settings.jobs}
         before = list(record["environments"]) if record else []
         self._record: dict[str, Any] = {
             **plan.determinants(),
@@ -141,20 +160,24 @@ class _Session:
             return Totals(), (0, 0)
         state, meta = saved
         path = self._folder.checkpoint_path
+        if record is None:
+            raise DamagedFile(f"{path} has no run.json beside it, so it was not used")
         with damage_named(path):
-            if record is None:
-                raise DamagedFile(f"{path} has no run.json beside it, so it was not used")
-            others = differences(meta["determinants"], {key: record[key] for key in meta["determinants"]})
+            recorded = {key: record[key] for key in meta["determinants"]}
+            # the fingerprint holds MuJoCo's version, which a run continued elsewhere may change
+            recorded["task"] = {**record["task"], "fingerprint": meta["determinants"]["task"]["fingerprint"]}
+            others = differences(meta["determinants"], recorded)
             if others:
                 raise ValueError(f"it is of another run ({'; '.join(others)})")
-            algorithm.restore(state)
-            return Totals.from_json(meta["totals"]), (meta["metrics"]["bytes"], meta["metrics"]["crc32"])
+            totals = Totals.from_json(meta["totals"])
+            written = int(meta["metrics"]["bytes"]), int(meta["metrics"]["crc32"])
+        algorithm.restore(state)
+        return totals, written
 
     def go(self, interrupt: Interrupt, listener: Listener) -> Outcome:
         """Iterate; leave archive, checkpoint and record behind, in this order."""
         folder, loop = self._folder, self._loop
         status: Status = "failed"
-        reason = ""
         settings = self._settings
         try:
             self._write_record("running")
@@ -178,13 +201,14 @@ class _Session:
             folder.write_archive({**self._provenance(), **loop.archive_arrays()})
             status = "finished" if done else "stopped"
             self._write_record(status)
-        except Exception as error:
+            folder.error_path.unlink(missing_ok=True)
+        except (Exception, SystemExit) as error:
             outcome = _failure(error, folder, self.totals)
             self._try_to_record(outcome.reason)
             return outcome
         finally:
             self._metrics.close()
-        return Outcome(status, folder.path, self.totals, reason)
+        return Outcome(status, folder.path, self.totals)
 
     def _try_to_record(self, reason: str) -> None:
         """Say in run.json why the run failed, unless that is why it failed."""

@@ -107,8 +107,13 @@ class MetricsFile:
 
     def _append(self, line: str) -> None:
         data = f"{line}\n".encode()
-        if self._file.write(data) != len(data):
-            raise OSError(f"could not write all of a row to {self._file.name}; is the disk full?")
+        try:
+            written = self._file.write(data)
+        except OSError:
+            written = -1
+        if written != len(data):
+            self._file.truncate(self.n_bytes)  # no half row: what is there can still be read
+            raise OSError(f"could not write a row to {self._file.name}; is the disk full?")
         self.n_bytes += len(data)
         self.crc = zlib.crc32(data, self.crc)
 

@@ -26,7 +26,7 @@ class Scores:
 
 def scores(fitness: NDArray[np.float64], interval: tuple[float, float]) -> Scores:
     """Measure elites by their fitness, (elites,), on the interval (low, high)."""
-    low, high = interval
+    low, high = map(float, interval)
     n, total = len(fitness), float(fitness.sum())
     return Scores(
         coverage=n,

@@ -116,10 +116,12 @@ def _draw(panel: Any, archive: Drawable | None, limits: tuple[float, float], tit
     panel.set_title(f"{title}{n:,} of {cells:,} cells" if cells else f"{title}{n:,} elites", fontsize=SMALL)
     for axis in (panel.xaxis, panel.yaxis):
         axis.label.set_size(SMALL)
-        places, labels = axis.get_ticklocs(), [text.get_text() for text in axis.get_ticklabels()]
-        apart = -(-len(places) // _MOST_TICKS)
-        if len(archive.geometry["descriptor_bounds"]) > 2 and apart > 1:
-            axis.set_ticks(places[::apart], labels[::apart])
+    if (
+        len(archive.geometry["descriptor_bounds"]) > 2
+    ):  # the borders of blocks, as many as fit beside each other
+        apart = -(-len(panel.get_xticks()) // _MOST_TICKS)
+        labels = [text.get_text() for text in panel.get_xticklabels()]
+        panel.set_xticks(panel.get_xticks()[::apart], labels[::apart])
     for spine in panel.spines.values():
         spine.set_visible(True)
     return colours

@@ -81,6 +81,8 @@ class FunctionTask:
         n, dimensions = len(solutions), len(self.cells)
         checked_workers(workers)
         checked = checked_seeds(seeds, n)
+        solutions = solutions.view()
+        solutions.flags.writeable = False  # a function that scribbles would change what is stored
         returned = self.function(solutions, checked) if self.noisy else self.function(solutions)
         try:
             fitness, descriptors = (np.array(values, np.float64) for values in returned)

@@ -203,7 +203,7 @@ def _imported(name: str) -> Task:
     module_name, _, attribute = name.partition(":")
     try:
         task = getattr(importlib.import_module(module_name), attribute)
-    except Exception as error:  # whatever a user's module does when it is imported
+    except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
         kind = type(error).__name__
         raise InvalidInput(
             f"cannot load the task {name!r}: {kind}: {error}; is its folder on PYTHONPATH?"
