@@ -6,6 +6,7 @@ import json
 import shutil
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from io import StringIO
 from itertools import product
 from pathlib import Path
@@ -23,7 +24,7 @@ from conftest import Cli
 from qdbench import FunctionTask, InvalidInput, terminal
 from qdbench.algorithms.registry import configure
 from qdbench.cli import show
-from qdbench.experiments.interrupt import Interrupt
+from qdbench.experiments.interrupt import Interrupt, Interrupted
 from qdbench.experiments.loading import StoredArchive, StoredRun
 from qdbench.experiments.loop import Target
 from qdbench.experiments.plan import Plan
@@ -194,11 +195,15 @@ def test_the_title_tells_what_is_shown(runs: Runs) -> None:
 
 
 def stopped_at_once(dimensions: int, algorithm: str, path: Path) -> StoredRun:
-    interrupt = Interrupt()
-    interrupt.signal = 15
+    """A run that was interrupted in its first batch."""
+
+    def interrupted(solutions: Any) -> Any:
+        raise Interrupted
+
+    task = replace(toy(dimensions), function=interrupted)
     options = configure(algorithm, {})
-    plan = Plan(task=toy(dimensions), task_source="toy", algorithm=algorithm, options=options, seed=0)
-    outcome = execute(plan, path, Target(100), Settings(workers=1), interrupt, lambda snapshot: None)
+    plan = Plan(task=task, task_source="toy", algorithm=algorithm, options=options, seed=0)
+    outcome = execute(plan, path, Target(100), Settings(workers=1), Interrupt(), lambda snapshot: None)
     assert outcome.status == "stopped", outcome.reason
     return qdbench.load(path)
 

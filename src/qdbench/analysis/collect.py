@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from qdbench.errors import InvalidInput, QdbenchError
+from qdbench.errors import InvalidInput, QdbenchError, UnknownName
 from qdbench.experiments.loading import StoredRun, load
 
 
@@ -66,12 +66,15 @@ def collect(paths: Iterable[Path], *, tasks: Sequence[str] = ()) -> Collected:
     """
     runs: list[StoredRun] = []
     skipped: list[Skipped] = []
+    known: set[str] = set()
     for path in run_folders(paths):
         try:
             run = load(path)
+            reason = _unusable(run)
+            if not reason:
+                known.add(run.record["task"]["name"])
             if tasks and run.record["task"]["name"] not in tasks:
                 continue
-            reason = _unusable(run)
         except (QdbenchError, OSError) as error:
             reason = str(error)
         except (KeyError, TypeError) as error:
@@ -80,6 +83,10 @@ def collect(paths: Iterable[Path], *, tasks: Sequence[str] = ()) -> Collected:
             skipped.append(Skipped(path, reason))
         else:
             runs.append(run)
+    for name in tasks:
+        if name not in known:  # rather than go on without it
+            names = ", ".join(sorted(known)) or "none"
+            raise UnknownName("task", name, known, f"the finished runs are of {names}")
     return Collected(_grouped(runs), tuple(skipped))
 
 

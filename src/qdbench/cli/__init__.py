@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from qdbench.cli import compare, correct, experiment, plot, reproduce, show, simulate  # noqa: F401
+from qdbench.cli import compare, correct, experiment, plot, report, reproduce, show, simulate  # noqa: F401
 from qdbench.cli.app import app
 from qdbench.errors import QdbenchError
 

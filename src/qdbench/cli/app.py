@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -38,6 +38,20 @@ ResetNoise = Annotated[
     float | None, typer.Option(help="± on joint angles and velocities. [default: the task's]")
 ]
 Workers = Annotated[int | None, typer.Option(metavar="W", help="Threads. [default: all cores]")]
+Results = Annotated[
+    list[Path], typer.Argument(metavar="RESULTS...", help="Folders of runs, or folders with runs below.")
+]
+OnlyTasks = Annotated[
+    list[str] | None, typer.Option("--task", metavar="T", help="Only this task; repeat for several.")
+]
+IntervalKind = Annotated[
+    Literal["fixed", "pooled"],
+    typer.Option("--interval", help="Of the QD score: the task's own, or all fitness values of all runs."),
+]
+MeasuredOn = Annotated[
+    Literal["own", "grid"],
+    typer.Option("--on", help="Measure on each algorithm's own container, or all on the task's grid."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 

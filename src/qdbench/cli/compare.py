@@ -4,36 +4,25 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from qdbench import terminal
-from qdbench.cli.app import AsJson, app
-from qdbench.errors import InvalidInput, UnknownName
+from qdbench.cli.app import AsJson, IntervalKind, MeasuredOn, OnlyTasks, Results, app
+from qdbench.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from qdbench.analysis.collect import Collected
     from qdbench.analysis.compare import Comparison
     from qdbench.analysis.tables import Table
 
 
 @app.command()
 def compare(
-    results: Annotated[
-        list[Path], typer.Argument(metavar="RESULTS...", help="Folders of runs, or folders with runs below.")
-    ],
-    tasks: Annotated[
-        list[str] | None, typer.Option("--task", metavar="T", help="Only this task; repeat for several.")
-    ] = None,
-    interval: Annotated[
-        Literal["fixed", "pooled"],
-        typer.Option(help="Of the QD score: the task's own, or all fitness values of all runs compared."),
-    ] = "fixed",
-    on: Annotated[
-        Literal["own", "grid"],
-        typer.Option(help="Measure on each algorithm's own container, or all on the task's grid."),
-    ] = "own",
+    results: Results,
+    tasks: OnlyTasks = None,
+    interval: IntervalKind = "fixed",
+    on: MeasuredOn = "own",
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write compare.md, compare.tex, compare.csv and pairs.csv there."),
@@ -52,7 +41,6 @@ def compare(
     if out is not None and any(path.exists() and not path.is_dir() for path in (out, *out.parents)):
         raise InvalidInput(f"cannot write into {str(out)!r}: it is not a folder")
     collected = collect(results, tasks=tasks or ())
-    _require_tasks(results, tasks or [], collected)
     comparison = compared(collected, interval=interval, on=on)
     if out is not None:
         _write(comparison, out)
@@ -69,16 +57,6 @@ def compare(
         terminal.out.print("The tests of the other metrics are in what --out DIR writes, and in --json.")
     command = ["qdbench", "plot" if _corrected(comparison) else "correct", *map(str, results)]
     return terminal.out.print(f"Next: {shlex.join(command)}", soft_wrap=True)
-
-
-def _require_tasks(results: list[Path], tasks: list[str], collected: Collected) -> None:
-    """Refuse a name that no run has, rather than compare the rest."""
-    from qdbench.analysis.collect import collect
-
-    for name in tasks:
-        if name not in collected.tasks:
-            known = collect(results).tasks
-            raise UnknownName("task", name, known, f"the finished runs are of {', '.join(known) or 'none'}")
 
 
 def _corrected(comparison: Comparison) -> bool:

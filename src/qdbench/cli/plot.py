@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from qdbench import terminal
-from qdbench.cli.app import app
-from qdbench.errors import InvalidInput, UnknownName
+from qdbench.cli.app import IntervalKind, MeasuredOn, OnlyTasks, Results, app
+from qdbench.errors import InvalidInput
 
 if TYPE_CHECKING:
     from qdbench.analysis.collect import Collected, Skipped
@@ -22,20 +22,10 @@ if TYPE_CHECKING:
 
 @app.command()
 def plot(
-    results: Annotated[
-        list[Path], typer.Argument(metavar="RESULTS...", help="Folders of runs, or folders with runs below.")
-    ],
-    tasks: Annotated[
-        list[str] | None, typer.Option("--task", metavar="T", help="Only this task; repeat for several.")
-    ] = None,
-    interval: Annotated[
-        Literal["fixed", "pooled"],
-        typer.Option(help="Of the QD score: the task's own, or all fitness values of all runs drawn."),
-    ] = "fixed",
-    on: Annotated[
-        Literal["own", "grid"],
-        typer.Option(help="Measure on each algorithm's own container, or all on the task's grid."),
-    ] = "own",
+    results: Results,
+    tasks: OnlyTasks = None,
+    interval: IntervalKind = "fixed",
+    on: MeasuredOn = "own",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where figures go.")] = Path("figures"),
 ) -> None:
     """Draw the paper's figure of every task, its archives, and what more re-evaluations change.
@@ -50,7 +40,6 @@ def plot(
         raise InvalidInput("drawing needs matplotlib: pip install 'qdbench[plot]'")
     _require_folder(out)
     collected = collect(results, tasks=tasks or ())
-    _require_tasks(results, tasks or [], collected)
     measured = _measured(collected, interval, on)
     written = [line for task in measured for line in _draw(task, collected, out)]
     for line in written:
@@ -65,15 +54,6 @@ def _require_folder(out: Path) -> None:
     there = next(path for path in (out, *out.absolute().parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise InvalidInput(f"cannot write into {str(out)!r}: {str(there)!r} is not a folder, or read-only")
-
-
-def _require_tasks(results: list[Path], tasks: list[str], collected: Collected) -> None:
-    from qdbench.analysis.collect import collect
-
-    for name in tasks:
-        if name not in collected.tasks:
-            known = collect(results).tasks
-            raise UnknownName("task", name, known, f"the finished runs are of {', '.join(known) or 'none'}")
 
 
 def _measured(

@@ -40,8 +40,10 @@ def reproduce(
     MAP-Elites, CVT-MAP-Elites and random search (with both initialisations) on ant_omni. The same command
     continues after an interruption.
     """
+    from qdbench.analysis.collect import collect
     from qdbench.experiments.protocol import VERSION, scale_of
     from qdbench.experiments.session import Settings
+    from qdbench.report.page import write_report
     from qdbench.tasks.contract import checked_workers
 
     chosen, folder = scale_of(scale), out or Path("results") / scale
@@ -62,9 +64,12 @@ def reproduce(
             reevaluations=chosen.reevaluations,
         ),
     )
-    compare([folder / "runs"], out=folder)
-    plot([folder / "runs"], out=folder / "figures")
-    _print_findings(_judge(folder / "runs"), folder)
+    runs = folder / "runs"
+    compare([runs], out=folder)
+    plot([runs], out=folder / "figures")
+    found = _judge(runs)
+    write_report(collect([runs]), folder / "report.html", results=[runs], findings=found)
+    _print_findings(found, folder)
 
 
 def _jobs(scale: Scale, out: Path) -> list[Job]:
@@ -146,4 +151,7 @@ def _print_findings(found: Sequence[Finding], folder: Path) -> None:
         terminal.out.print(f"  {finding.criterion}", soft_wrap=True)
         for number in finding.numbers:
             terminal.out.print(f"  {number}", soft_wrap=True)
-    terminal.out.print(f"Written: {folder / 'findings.md'}; all results are in {folder}", soft_wrap=True)
+    terminal.out.print(
+        f"Written: {folder / 'findings.md'}, {folder / 'report.html'}; all results are in {folder}",
+        soft_wrap=True,
+    )

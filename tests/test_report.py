@@ -1,0 +1,452 @@
+"""The report: whole, valid and safe HTML, the numbers of compare, and what a real browser makes of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+from numpy.typing import NDArray
+
+import qdbench
+from conftest import Cli
+from qdbench import FunctionTask, InvalidInput, UnknownName
+from qdbench.algorithms.registry import configure
+from qdbench.analysis.collect import collect
+from qdbench.analysis.compare import compare
+from qdbench.analysis.findings import Finding
+from qdbench.analysis.tables import METHOD, tables
+from qdbench.cli import report as command
+from qdbench.experiments.interrupt import Interrupt
+from qdbench.experiments.loop import Target
+from qdbench.experiments.plan import Plan
+from qdbench.experiments.session import Settings, execute
+from qdbench.experiments.store import RunFolder
+from qdbench.report import markup
+from qdbench.report.page import Report, commands, write_report
+
+VOID = {"meta", "link", "img", "br"}
+EVIL = "<script>alert('x')</script>&\"\x07"
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def function(solutions: NDArray[np.float32], seeds: NDArray[np.uint64]) -> tuple[NDArray[Any], NDArray[Any]]:
+    x = solutions.astype(np.float64)
+    noise = np.stack([(seeds >> np.uint64(i)) % np.uint64(1000) for i in (3, 20, 40)], axis=1) / 1e3 - 0.5
+    return 10 - np.square(x - 0.2).sum(axis=1) + noise[:, 0], x[:, :2] + 0.2 * noise[:, 1:]
+
+
+def toy(name: str = "toy", bounds: tuple[float, float] = (-5.0, 12.0)) -> FunctionTask:
+    return FunctionTask(
+        name=name, function=function, n_parameters=5, descriptor_bounds=((-0.9, 0.8), (-1.0, 1.1)),
+        cells=(9, 7), fitness_bounds=bounds, noisy=True,
+    )  # fmt: skip
+
+
+def make(
+    out: Path, task: Any, algorithm: str = "map_elites", seed: int = 0, *, corrections: int = 2,
+    evaluations: int = 200, source: str = "", jobs: int = 1, name: str = "", **options: str,
+) -> Path:  # fmt: skip
+    configured = configure(algorithm, {"batch_size": "50"} | options)
+    plan = Plan(
+        task=task, task_source=source or task.name, algorithm=algorithm, options=configured, seed=seed,
+        name=name,
+    )  # fmt: skip
+    settings = Settings(workers=1, jobs=jobs, corrections=corrections, reevaluations=4)
+    path = plan.folder(out)
+    outcome = execute(plan, path, Target(evaluations), settings, Interrupt(), lambda snapshot: None)
+    assert outcome.status == "finished", outcome.reason
+    return path
+
+
+def edited(path: Path, **changes: Any) -> None:
+    folder = RunFolder(path)
+    record = folder.read_record()
+    assert record is not None
+    folder.write_record(record | changes)
+
+
+@dataclass
+class Element:
+    tag: str
+    attributes: dict[str, str | None]
+    inside: list[Element | str] = field(default_factory=list)
+
+    def all(self, *tags: str) -> Iterator[Element]:
+        for child in self.inside:
+            if isinstance(child, Element):
+                if child.tag in tags or not tags:
+                    yield child
+                yield from child.all(*tags)
+
+    @property
+    def text(self) -> str:
+        return "".join(child if isinstance(child, str) else child.text for child in self.inside)
+
+
+class Parser(HTMLParser):
+    """A tree; an element that is not closed where it should be is an error."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.root = Element("", {})
+        self.open = [self.root]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len(dict(attrs)) == len(attrs), f"an attribute of <{tag}> is there twice"
+        element = Element(tag, dict(attrs))
+        self.open[-1].inside.append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop().tag == tag
+
+    def handle_data(self, data: str) -> None:
+        self.open[-1].inside.append(data)
+
+
+def parsed(page: str) -> Element:
+    parser = Parser()
+    parser.feed(page)
+    parser.close()
+    assert parser.open == [parser.root]
+    return parser.root
+
+
+def written(path: Path, *results: Path, **how: Any) -> tuple[Element, Report]:
+    found = write_report(collect(results), path, results=results, **how)
+    root = parsed(path.read_text(encoding="utf-8"))
+    require_sound(root)
+    return root, found
+
+
+def require_sound(root: Element) -> None:
+    """The laws of every report."""
+    everything = list(root.all())
+    ids = [element.attributes["id"] for element in everything if "id" in element.attributes]
+    assert len(set(ids)) == len(ids)
+    named = [element.attributes.get("aria-labelledby") for element in everything]
+    assert set(filter(None, named)) <= set(ids)
+    for element in everything:
+        for name, value in element.attributes.items():
+            assert not name.startswith("on"), name
+            assert name not in ("src", "href") or str(value).startswith(("data:", "#")), value
+            assert "url(" not in str(value)
+    assert {str(a.attributes["href"]).removeprefix("#") for a in root.all("a")} <= set(ids)
+    assert [len(list(root.all(tag))) for tag in ("h1", "header", "nav", "main", "footer", "title")] == [1] * 6
+    assert not list(root.all("script", "iframe", "object", "embed", "base"))
+    assert next(root.all("html")).attributes["lang"] == "en"
+    assert all(str(img.attributes["alt"]).strip() for img in root.all("img"))
+    for table in root.all("table"):
+        assert next(table.all("caption")).text.strip()
+        assert all("scope" in th.attributes for th in table.all("th"))
+        widths = {sum(1 for _ in row.all("th", "td")) for row in list(table.all("tr"))}
+        assert max(widths) == len(list(next(table.all("thead")).all("th")))
+    style = next(root.all("style")).text
+    assert not re.search(r"url\(|@import|https?:|file:", style)
+
+
+def rows_of(root: Element, caption: str) -> list[list[str]]:
+    """Return a table's rows; cells that reach over several rows are empty in all but the first."""
+    found = [table for table in root.all("table") if next(table.all("caption")).text == caption]
+    assert len(found) == 1, caption
+    n = len(list(next(found[0].all("thead")).all("th")))
+    rows = [
+        [cell.text for cell in row.all("th", "td")]
+        for body in found[0].all("tbody")
+        for row in body.all("tr")
+    ]
+    return [[""] * (n - len(row)) + row for row in rows]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _coarse() -> Iterator[None]:
+    """Coarser pictures, the same in all else."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(markup, "PNG_DPI", 60)
+        yield
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("report") / "my results"
+    for name in ("toy", "toy2"):
+        for algorithm in ("map_elites", "cvt_map_elites", "map_elites_unstructured"):
+            for seed in range(3):
+                make(out, toy(name), algorithm, seed)
+    return out
+
+
+@pytest.fixture(scope="module")
+def page(results: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Element, Report]:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    finding = Finding("A <claim>.", "A criterion.", "does not hold", ("a number: 12 %",))
+    return path, *written(path, results, findings=[finding])
+
+
+# What it says
+
+
+def test_the_numbers_are_those_of_compare(page: tuple[Path, Element, Report], results: Path) -> None:
+    _, root, _ = page
+    for table in tables(compare(collect([results]))):
+        shown = rows_of(root, table.title)
+        assert len(shown) == len(table.rows)
+        for found, expected in zip(shown, table.rows, strict=True):
+            assert found[1:] == list(expected[1:])
+            assert found[0] in ("", expected[0])
+    said = root.text
+    for sentence in METHOD:
+        assert sentence in said
+    assert said.count("fixed interval [-5, 12]") > 2
+
+
+def test_every_run_has_a_row(page: tuple[Path, Element, Report], results: Path) -> None:
+    _, root, _ = page
+    rows = rows_of(root, "All 18 runs")
+    record = qdbench.load(results / "toy/map_elites/seed-1").record
+    row = next(row for row in rows if row[0].endswith("toy/map_elites/seed-1"))
+    assert row[1:5] == ["map_elites", "1", "finished", "200"]
+    assert row[5:] == [f"{record['totals']['seconds']:,.1f}", "0", "4", "1"]
+    (machine,) = rows_of(root, "Environments")
+    where = record["environments"][0]
+    assert machine[1:5] == [where["cpu"], where["system"], "1", "1"]
+    assert f"mujoco {where['mujoco']}" in machine[5]
+    tasks = rows_of(root, "Tasks")
+    assert [row[0] for row in tasks] == ["toy", "toy2"]
+    assert tasks[0][2] == toy().fingerprint
+
+
+def test_three_pictures_a_task_and_a_verdict(page: tuple[Path, Element, Report]) -> None:
+    _, root, _ = page
+    kinds = [str(img.attributes["src"]).split(";")[0] for img in root.all("img")]
+    assert len(kinds) == 6
+    assert kinds[1] == kinds[4] == "data:image/png"  # heatmaps
+    assert "CVT-MAP-Elites" in str(next(root.all("img")).attributes["alt"])
+    contents = [a.text for a in next(root.all("nav")).all("a")]
+    assert contents == [h2.text for h2 in root.all("h2")]
+    assert "does not hold" in root.text
+    assert "A <claim>." in root.text
+    assert "a number: 12 %" in root.text
+
+
+def test_the_same_runs_give_the_same_page(results: Path, tmp_path: Path) -> None:
+    pages = []
+    for _ in range(2):
+        written(tmp_path / "report.html", results / "toy/map_elites")
+        # Matplotlib's constrained layout may move a figure's panels by less than a pixel
+        pages.append(re.sub(r'src="[^"]+"', "", (tmp_path / "report.html").read_text()))
+    assert pages[0] == pages[1]
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_one_run_without_corrections(tmp_path: Path) -> None:
+    path = make(tmp_path, toy(), corrections=0)
+    root, report = written(tmp_path / "one.html", path, interval="pooled", on="grid", title="One & only")
+    assert next(root.all("h1")).text == next(root.all("title")).text == "One & only"
+    assert "Tests and aggregates" not in root.text
+    assert len(list(root.all("img"))) == 2
+    assert "no final archive was corrected" in root.text
+    assert root.text.count("1 run;") == 1
+    *_, first, second, third = commands(report)
+    how = f"{shlex.quote(str(path))} --interval pooled --on grid"
+    assert [first, second] == [f"qdbench compare {how}", f"qdbench plot {how}"]
+    assert third == f"qdbench report {how} --title 'One & only' --out {tmp_path / 'one.html'}"
+
+
+def test_what_must_not_be_overlooked_is_on_top(tmp_path: Path) -> None:
+    make(tmp_path / "r", toy(bounds=(0.0, 1.0)))
+    make(tmp_path / "r", toy(bounds=(0.0, 1.0)), seed=1, jobs=2)
+    hopper = qdbench.make("hopper_uni", episode_length=6)
+    make(tmp_path / "r", hopper, corrections=0, batch_size="200")
+    root, report = written(tmp_path / "w.html", tmp_path / "r")
+    shown = next(root.all("header")).text
+    assert all(warning in shown for warning in report.warnings)
+    for words in ("is outside the interval", "seconds are left out", "hopper_uni: the descriptor is a share"):
+        assert words in shown
+
+
+def test_what_was_left_out_is_named_and_nothing_of_it_is_markup(results: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(results / "toy/map_elites", tmp_path / "<b>r&amp;")
+    edited(copy / "seed-0", status="failed", reason=EVIL)
+    damaged = copy / "seed-1/corrected.npz"
+    damaged.write_bytes(damaged.read_bytes()[:-50])
+    (copy / "foreign").mkdir()
+    (copy / "foreign/run.json").write_text("{}")
+    edited(
+        copy / "seed-2",
+        name=EVIL.strip("\x07"),
+        algorithm={"name": "map_elites", "options": {"batch_size": EVIL}},
+    )
+    finding = Finding(EVIL, EVIL, "undecided", (EVIL,))
+    root, report = written(tmp_path / "evil.html", copy, title=EVIL, findings=[finding])
+    assert not list(root.all("b"))
+    safe = EVIL.replace("\x07", "\N{REPLACEMENT CHARACTER}")
+    assert next(root.all("h1")).text == safe
+    skipped = dict(rows_of(root, "Skipped: 3 that could not be used"))
+    assert skipped[str(copy / "seed-0")] == f"its status is failed: {safe}"
+    assert "corrected.npz is damaged and was not used" in skipped[str(copy / "seed-1")]
+    assert "run.json" in skipped[str(copy / "foreign")]
+    assert len(report.runs) == 1
+    assert f"batch_size={safe}" in root.text
+
+
+# The commands
+
+
+def test_the_commands_give_the_same_runs(cli: Cli) -> None:
+    ant = qdbench.make("ant_omni", episode_length=5, reset_noise=0.0)
+    for seed in (0, 1, 3):
+        out = cli.folder / "my results"
+        make(out, ant, "random_search", seed, corrections=3, source="ant_omni", name="mine", init="uniform")
+    _, report = written(cli.folder / "report.html", cli.folder / "my results")
+    remark, line, *_ = commands(report)
+    assert remark.startswith(f"# qdbench {qdbench.__version__}, mujoco ")
+    words = shlex.split(line)
+    assert words[-2:] == ["--seeds", "0-1,3"]
+    assert words[words.index("--corrections") + 1] == "3"
+    words[words.index("--out") + 1] = "again"
+    done = cli(*words[1:])
+    assert done.returncode == 0, done.stderr
+    for seed in (0, 1, 3):
+        one, other = (
+            qdbench.load(cli.folder / name / f"ant_omni/random_search-mine/seed-{seed}")
+            for name in ("my results", "again")
+        )
+        for key in ("task", "algorithm", "target", "name"):
+            assert one.record[key] == other.record[key]
+        np.testing.assert_array_equal(one.archive.fitness, other.archive.fitness)
+        assert one.corrections is not None
+        assert other.corrections is not None
+        for a, b in zip(one.corrections.snapshots, other.corrections.snapshots, strict=True):
+            assert a.evaluations == b.evaluations
+            np.testing.assert_array_equal(a.reevaluations.fitness, b.reevaluations.fitness)
+
+
+def test_what_no_command_can_do_is_said(results: Path, tmp_path: Path) -> None:
+    _, report = written(tmp_path / "toy.html", results / "toy/map_elites")
+    assert "# toy was made in Python, under the name toy: no command line makes it" in commands(report)
+    small = qdbench.make("ant_omni", episode_length=5, cells=(7, 7))
+    path = make(tmp_path, small, source="ant_omni", corrections=0)
+    _, report = written(tmp_path / "ant.html", path)
+    assert "# ant_omni was made in Python, with other cells: no command line makes it" in commands(report)
+
+
+def test_corrections_that_no_run_makes_are_made_afterwards(results: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(results / "toy/map_elites", tmp_path / "copy")
+    for seed in range(3):
+        edited(copy / f"seed-{seed}", target={"evaluations": None, "seconds": 5.0})
+    _, report = written(tmp_path / "late.html", copy)
+    line, late = (line for line in commands(report) if line.startswith(("qdbench run", "qdbench correct")))
+    assert "--seconds 5.0" in line
+    assert "--corrections" not in line
+    assert late == f"qdbench correct {shlex.quote(str(copy))} --reevaluations 4"
+
+
+# The command
+
+
+def test_report(cli: Cli, results: Path) -> None:
+    shutil.copytree(results, cli.folder / "my results")
+    edited(cli.folder / "my results/toy/map_elites/seed-0", status="stopped")
+    done = cli("report", "my results", "--task", "toy", "--out", "toy.html")
+    assert done.returncode == 0, done.stderr
+    first, following = done.stdout.splitlines()
+    assert re.fullmatch(r"Written: toy.html \(8 runs, \d+\.\d MB\)", first)
+    assert following == "Next: open toy.html in a browser"
+    assert done.stderr == "skipped: my results/toy/map_elites/seed-0: its status is stopped\n"
+    root = parsed((cli.folder / "toy.html").read_text())
+    assert "qdbench report 'my results' --task toy --out toy.html" in root.text
+    assert "toy2" not in root.text
+
+
+def test_refusals(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "report.html"
+    with pytest.raises(UnknownName, match="no task 'toy3'; did you mean 'toy"):
+        command.report([results], tasks=["toy3"], out=out)
+    with pytest.raises(InvalidInput, match=r"its name must end in .html"):
+        command.report([results], out=tmp_path / "report.pdf")
+    with pytest.raises(InvalidInput, match="is not a folder"):
+        command.report([tmp_path / "nowhere"], out=out)
+    copy = shutil.copytree(results / "toy/map_elites/seed-0", tmp_path / "copy")
+    (copy / "archive.npz").write_bytes(b"")
+    with pytest.raises(InvalidInput, match=r"no run can be compared \(.*archive.npz is damaged"):
+        command.report([copy], out=out)
+    assert not out.exists()
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    with pytest.raises(InvalidInput, match=r"pip install 'qdbench\[plot\]'"):
+        command.report([results], out=out)
+
+
+def test_the_next_step_is_to_correct(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = make(tmp_path, toy(), corrections=0)
+    command.report([path], out=tmp_path / "report.html")
+    assert capsys.readouterr().out.splitlines()[-1] == f"Next: qdbench correct {path}"
+
+
+# A browser
+
+
+def browse(path: Path, folder: Path, *arguments: str) -> str:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium, chromium-browser or google-chrome on the PATH")
+    done = subprocess.run(
+        [
+            CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            f"--user-data-dir={folder / 'profile'}", "--host-resolver-rules=MAP * ~NOTFOUND",
+            f"--log-net-log={folder / 'net.json'}", "--enable-logging=stderr", *arguments, path.as_uri(),
+        ],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert "CONSOLE" not in done.stderr, done.stderr
+    return done.stdout
+
+
+def test_a_browser_shows_it(page: tuple[Path, Element, Report], tmp_path: Path) -> None:
+    path, root, _ = page
+    shown = parsed(browse(path, tmp_path, "--dump-dom"))
+    require_sound(shown)
+    assert [h.text for h in shown.all("h2")] == [h.text for h in root.all("h2")]
+    assert len(list(shown.all("td"))) == len(list(root.all("td")))  # it had nothing to mend
+    assert asked_for(tmp_path) == set()
+    page_with_request = tmp_path / "other.html"
+    page_with_request.write_text('<!DOCTYPE html><title>x</title><img src="http://elsewhere.invalid/x.png">')
+    browse(page_with_request, tmp_path, "--dump-dom")
+    assert asked_for(tmp_path) == {"http://elsewhere.invalid/x.png"}  # it would have been seen
+
+
+def asked_for(folder: Path) -> set[str]:
+    """Return what the page asked the network for; the browser's own requests are of no origin."""
+    events = json.loads((folder / "net.json").read_text())["events"]
+    requests = [event["params"] for event in events if "initiator" in event.get("params", {})]
+    return {one["url"] for one in requests if one["initiator"] != "not an origin"}
+
+
+@pytest.mark.parametrize("width", [1200, 500])
+def test_a_browser_draws_it(page: tuple[Path, Element, Report], tmp_path: Path, width: int) -> None:
+    picture = tmp_path / "page.png"
+    browse(page[0], tmp_path, f"--window-size={width},1500", f"--screenshot={picture}")
+    pixels = imread(picture)
+    assert pixels.shape[1] == width
+    assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 50
+    margin = pixels[:, -8:, :3]
+    assert float(np.abs(margin - margin[0, 0]).max()) == 0  # nothing reaches over the edge
+
+
+def test_a_browser_prints_it(page: tuple[Path, Element, Report], tmp_path: Path) -> None:
+    browse(page[0], tmp_path, f"--print-to-pdf={tmp_path / 'page.pdf'}", "--no-pdf-header-footer")
+    printed = (tmp_path / "page.pdf").read_bytes()
+    assert printed.startswith(b"%PDF-")
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) > 3
