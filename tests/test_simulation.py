@@ -240,9 +240,15 @@ def test_native_settings_are_put_back() -> None:
     import mujoco
     from threadpoolctl import threadpool_info
 
+    from qdbench.simulation.native import _blas
+
+    # NumPy's, which runs the policies; other tests may have loaded other libraries with pools of their own
+    ours = {pool["filepath"] for pool in _blas.info() if pool["user_api"] == "blas"}
+
     def settings_now() -> tuple[object, ...]:
         log = mujoco.MjLogConfig.get()
-        return log.logto_console, log.logto_file, [pool["num_threads"] for pool in threadpool_info()]
+        pools = [pool["num_threads"] for pool in threadpool_info() if pool["filepath"] in ours]
+        return log.logto_console, log.logto_file, pools
 
     before = settings_now()
     task = short("hopper_uni")
