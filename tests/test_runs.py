@@ -246,6 +246,22 @@ def test_an_algorithm_of_ones_own_runs_by_name(bench: Cli) -> None:
     assert qdbench.load(folder(bench, "own.Breaks")).status == "finished"
 
 
+def test_an_installed_package_can_announce_algorithms(bench: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    (bench.folder / "own.py").write_text(BROKEN.replace("== 5", "== 500"))
+    installed = bench.folder / "plug_in-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: plug-in\nVersion: 1.0\n")
+    entries = "[qdbench.algorithms]\nannounced = own:Breaks\nmap_elites = own:Nothing\nlost = own:Nothing\n"
+    (installed / "entry_points.txt").write_text(entries)
+    monkeypatch.setenv("PYTHONPATH", str(bench.folder))
+    listed = {entry["algorithm"]: entry for entry in json.loads(bench("algorithms", "--json").stdout)}
+    assert listed["announced"]["what"] == "Breaks after a while."
+    assert "cannot load" in listed["lost"]["what"]  # a broken plug-in hides no other
+    assert "iso_sigma" in listed["map_elites"]["options"]  # and replaces none of ours
+    assert bench(*command("announced", n=96)).returncode == 0
+    assert qdbench.load(folder(bench, "announced")).status == "finished"
+
+
 def test_two_processes_cannot_share_a_folder(bench: Cli) -> None:
     first = bench.start(*command("map_elites", n=10**7))
     wait_for_rows(first, folder(bench, "map_elites") / "metrics.csv", 3)
