@@ -8,7 +8,7 @@
     └── DamagedFile      (also an OSError)      a file of a run is not what was written
 
 A message says what was wrong, the value, and what to do. At the command line each becomes one
-line and exit code 2.
+line and exit code 2; one that ends a run under way is reported with it, and the exit code is 1.
 """
 
 from __future__ import annotations
