@@ -203,7 +203,7 @@ def bench(
         return terminal.print_json([asdict(result) for result in results])
     table = terminal.table(
         "task", "lived: evals/s", "steps/s", "whole: evals/s", "steps/s", "physics/s", "raw steps/s",
-        "whole/raw", "speed-up", "raw's", "peak MB",
+        "whole/raw", "quartiles", "speed-up", "raw's", "peak MB",
     )  # fmt: skip
     for r in results:
         table.add_row(
@@ -212,6 +212,7 @@ def bench(
             *(f"{x:,.0f}" for x in (r.whole.evaluations, r.whole.control_steps, r.whole.physics_steps)),
             f"{r.raw.control_steps:,.0f}",
             f"{r.ratio:.2f}",
+            " … ".join(f"{x:.2f}" for x in r.ratio_quartiles),
             *(f"{x:.2f}" for x in (r.scaling, r.raw_scaling)),
             f"{r.peak_memory_mb:,.0f}",
         )

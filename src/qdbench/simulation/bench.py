@@ -2,7 +2,8 @@
 
 The raw limit is `Batch.step` on the same model from the same starts with the very controls the
 policies chose, on as many threads, and nothing else: no policies, no rewards, no observations.
-Both are timed in turns, because a machine's speed drifts; ratios are medians over such pairs.
+Both are timed in turns, and the turns in alternating order, because a machine's speed drifts; ratios
+are medians over such pairs.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ class Benchmark:
     """The limit for `whole`: recorded controls replayed through `Batch.step`."""
     ratio: float
     """whole / raw, median of the pairs."""
+    ratio_quartiles: tuple[float, float]
+    """How far the pairs scatter: what this machine could resolve."""
     ratio_one_worker: float
     scaling: float
     """Speed of `workers` workers over one worker's."""
@@ -82,24 +85,32 @@ def benchmark(
     starts = start_states(task, seeds)
 
     lived = np.sum(simulation.evaluate(task, solutions, seeds, workers=workers).steps)
-    seconds: dict[str, list[float]] = {"lived": [], "all": [], "raw all": [], "one": [], "raw one": []}
+    measures: dict[str, Callable[[], float]] = {  # what is compared stands side by side
+        "lived": lambda: _seconds(task, solutions, seeds, workers),
+        "raw all": lambda: replay(whole, starts, controls, workers)[0],
+        "all": lambda: _seconds(whole, solutions, seeds, workers),
+        "one": lambda: _seconds(whole, solutions[:few], seeds[:few], 1),
+        "raw one": lambda: replay(whole, starts[:few], controls[:few], 1)[0],
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in measures}
     for repeat in range(repeats):
-        seconds["lived"].append(_seconds(task, solutions, seeds, workers))
-        seconds["all"].append(_seconds(whole, solutions, seeds, workers))
-        seconds["raw all"].append(replay(whole, starts, controls, workers)[0])
-        seconds["one"].append(_seconds(whole, solutions[:few], seeds[:few], 1))
-        seconds["raw one"].append(replay(whole, starts[:few], controls[:few], 1)[0])
+        there_and_back = list(measures) if repeat % 2 == 0 else reversed(measures)
+        for name in there_and_back:
+            seconds[name].append(measures[name]())
         if on_repeat is not None:
             on_repeat(repeat + 1, repeats)
 
-    def pairs(top: str, bottom: str, scale: float = 1.0) -> float:
-        return median(scale * a / b for a, b in zip(seconds[top], seconds[bottom], strict=True))
+    def pairs(top: str, bottom: str, scale: float = 1.0) -> NDArray[np.float64]:
+        ratios: NDArray[np.float64] = scale * np.divide(seconds[top], seconds[bottom])
+        return ratios
 
     def rates(key: str, steps: float) -> Rates:
         duration = median(seconds[key])
         return Rates(n / duration, steps / duration, steps * task.robot.physics_steps / duration)
 
     all_steps = n * task.episode_length
+    of_raw = pairs("raw all", "all")
+    low, high = (float(x) for x in np.quantile(of_raw, (0.25, 0.75)))
     return Benchmark(
         task=task.name,
         workers=workers,
@@ -109,10 +120,11 @@ def benchmark(
         as_lived=rates("lived", float(lived)),
         whole=rates("all", all_steps),
         raw=rates("raw all", all_steps),
-        ratio=pairs("raw all", "all"),
-        ratio_one_worker=pairs("raw one", "one"),
-        scaling=pairs("one", "all", workers),
-        raw_scaling=pairs("raw one", "raw all", workers),
+        ratio=float(np.median(of_raw)),
+        ratio_quartiles=(low, high),
+        ratio_one_worker=float(np.median(pairs("raw one", "one"))),
+        scaling=float(np.median(pairs("one", "all", workers))),
+        raw_scaling=float(np.median(pairs("raw one", "raw all", workers))),
         peak_memory_mb=peak_memory_mb(),
     )
 
