@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from running import TASKS
 
 import qdbench
 
@@ -51,3 +52,10 @@ class Cli:
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
     return Cli(tmp_path)
+
+
+@pytest.fixture
+def bench(cli: Cli) -> Cli:
+    """The command in a folder with `mine:task`, the task of `running`."""
+    (cli.folder / "mine.py").write_text(TASKS)
+    return cli

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from test_runs import TASKS, results, wait_for_rows
+from running import TASKS, results, wait_for_rows
 
 import qdbench
 from conftest import Cli

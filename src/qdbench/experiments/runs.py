@@ -175,7 +175,7 @@ def run(
 
     Further keywords are the algorithm's options. `algorithm` is a name or `package.module:Class`; the
     task may be an object of your own, but only one that `qdbench.make` finds by name can be resumed
-    from the command line.
+    from the command line. Ctrl-C and SIGTERM take effect when the last whole iteration has been saved.
     """
     if evaluations is None and seconds is None:
         raise InvalidInput("a run needs an end: give evaluations or seconds")
@@ -195,6 +195,6 @@ def run(
         outcome = execute(plan, job.path, job.target, settings, interrupt, lambda snapshot: None)
     if outcome.status == "failed":
         raise QdbenchError(f"{plan.label} failed: {outcome.reason}") from outcome.error
-    if interrupt.signal is not None:
-        raise KeyboardInterrupt
+    if interrupt.signal is not None:  # all is saved: now it does what it would have done
+        signal.raise_signal(interrupt.signal)
     return load(outcome.folder)

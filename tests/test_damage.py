@@ -1,0 +1,92 @@
+"""Files that were damaged, or made elsewhere: named in one sentence, never silently used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import command, finished, folder, results, rewrite, wait_for_rows
+
+import qdbench
+from conftest import Cli
+from qdbench import DamagedFile, QdbenchError, stream
+
+
+def damages(data: bytes) -> list[bytes]:
+    """Cut short, made longer, and with single bits flipped."""
+    rng = stream(0, "damage")
+    places = rng.integers(len(data), size=40).tolist()
+    flipped = [data[:i] + bytes([data[i] ^ (1 << (i % 8))]) + data[i + 1 :] for i in places]
+    return [data[:-1], data[: len(data) // 2], b"", data + b"1,2\n", *flipped]
+
+
+@pytest.mark.parametrize("name", ["run.json", "metrics.csv", "archive.npz", "checkpoint.npz"])
+def test_damaged_files_are_named_and_never_used(name: str, tmp_path: Path) -> None:
+    """Either the damage is noticed, or it hit a byte that means nothing (such as a time in a zip file)."""
+    path = finished(tmp_path)
+    good = {file.name: file.read_bytes() for file in path.iterdir()}
+    target = 192 if name == "checkpoint.npz" else 96
+    expected = results(finished(tmp_path, evaluations=target))
+    noticed = 0
+    for damaged in damages(good[name]):
+        for file, data in good.items():
+            (path / file).write_bytes(data)
+        (path / name).write_bytes(damaged)
+        sentence = complaint(lambda: results(finished(tmp_path, evaluations=target)), expected)
+        if sentence is not None:
+            noticed += 1
+            assert name in sentence
+            assert "was not used" in sentence
+            assert "\n" not in sentence
+    assert noticed >= 30
+
+
+def complaint(act: Callable[[], Any], expected: Any) -> str | None:
+    """Return what an action complains of, or None where it gives what is expected."""
+    try:
+        assert act() == expected
+    except QdbenchError as error:
+        return str(error)
+    return None
+
+
+def test_another_format_or_task_version_is_refused(tmp_path: Path) -> None:
+    path = finished(tmp_path)
+    record = qdbench.load(path).record
+    rewrite(path / "run.json", task=record["task"] | {"version": 2})
+    with pytest.raises(QdbenchError, match="task version 2, here 1"):
+        finished(tmp_path)
+    rewrite(path / "run.json", task=record["task"], format=7)
+    with pytest.raises(DamagedFile, match="has format 7, this qdbench reads format 1"):
+        qdbench.load(path)
+
+
+def test_a_run_begun_elsewhere_asks_for_a_flag(bench: Cli) -> None:
+    process = bench.start(*command("map_elites", n=10**7))
+    path = folder(bench, "map_elites")
+    wait_for_rows(process, path / "metrics.csv", 20)
+    process.terminate()
+    process.communicate()
+    record = qdbench.load(path).record
+    other = [{**record["environments"][0], "cpu": "Abacus 3000", "mujoco": "3.9.9"}]
+    rewrite(path / "run.json", environments=other)
+    target = ["--evaluations", str(record["totals"]["evaluations"] + 48)]
+    refused = bench("resume", str(path), *target)
+    assert refused.returncode == 2
+    assert "Abacus 3000" in refused.stderr
+    assert "bits may differ" in refused.stderr
+    assert bench("resume", str(path), "--elsewhere", *target).returncode == 0
+    environments = qdbench.load(path).record["environments"]
+    assert [e["cpu"] for e in environments] == ["Abacus 3000", record["environments"][0]["cpu"]]
+
+
+def test_extending_a_finished_run_elsewhere_asks_for_the_flag(bench: Cli) -> None:
+    assert bench(*command("map_elites", n=96)).returncode == 0
+    path = folder(bench, "map_elites")
+    environments = qdbench.load(path).record["environments"]
+    rewrite(path / "run.json", environments=[{**environments[0], "numpy": "1.0"}])
+    assert bench(*command("map_elites", n=96)).returncode == 0  # nothing to do
+    assert bench(*command("map_elites", n=192)).returncode == 2
+    assert bench(*command("map_elites", "--elsewhere", n=192)).returncode == 0
