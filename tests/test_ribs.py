@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from small_problem import BOX, evaluate, iterate, problem
 
 from qdbench.algorithms.conformance import check_algorithm
 from qdbench.algorithms.contract import Algorithm, Problem
 from qdbench.algorithms.map_elites import MapElites
 from qdbench.algorithms.registry import build, configure
-from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.geometry import Grid
-from qdbench.errors import BrokenAlgorithm, DamagedFile, InvalidInput
-from qdbench.policy import Parameters
+from qdbench.errors import BrokenAlgorithm, InvalidInput
 from qdbench.seeds import stream
 
 pytest.importorskip("ribs")
@@ -31,41 +27,6 @@ from ribs.emitters import EmitterBase, EvolutionStrategyEmitter, GaussianEmitter
 from ribs.schedulers import BanditScheduler, Scheduler
 
 from qdbench.algorithms.ribs import EXTRA_FIELDS, CmaMae, CmaMe, RibsAlgorithm, RibsMapElites, TaskGrid
-
-BOX = ((-1.0, 1.0), (-1.0, 1.0))
-
-
-def problem(n_parameters: int = 6, cells: tuple[int, int] = (8, 8)) -> Problem:
-    def random_solutions(n: int, generator: np.random.Generator) -> Parameters:
-        return generator.uniform(-1, 1, (n, n_parameters)).astype(np.float32)
-
-    return Problem(
-        n_parameters=n_parameters,
-        descriptor_bounds=BOX,
-        cells=cells,
-        fitness_bounds=(-1.0, 0.0),
-        random_solutions=random_solutions,
-    )
-
-
-def evaluate(solutions: Parameters, first: int = 0, valid: NDArray[np.bool_] | bool = True) -> Evaluated:
-    """A sphere; the descriptor is the mean of either half."""
-    x = solutions.astype(np.float64)
-    half = x.shape[1] // 2
-    fitness = -np.square(x - 0.2).mean(axis=1)
-    descriptors = 2 * np.stack([x[:, :half].mean(axis=1), x[:, half:].mean(axis=1)], axis=1)
-    fitness[~np.broadcast_to(valid, len(x))] = np.nan
-    numbers = np.arange(first, first + len(x))[:, None]
-    return Evaluated(solutions, fitness, descriptors, numbers, numbers.astype(np.uint64) * 2**40)
-
-
-def iterate(algorithm: Algorithm, n: int) -> list[Parameters]:
-    asked: list[Parameters] = []
-    for _ in range(n):
-        asked.append(algorithm.ask().copy())
-        algorithm.tell(evaluate(asked[-1], sum(map(len, asked[:-1]))))
-    return asked
-
 
 # Schedulers of users
 
@@ -256,123 +217,6 @@ def test_annealing_takes_in_a_solution_at_the_low_end_of_fitness() -> None:
     assert len(algorithm.collection()) > 0
 
 
-# Checkpoints
-
-
-def pickled_call(module: str, name: str, *arguments: str) -> NDArray[np.uint8]:
-    """A pickle that calls module.name with texts, whatever that is."""
-
-    def text(value: str) -> bytes:
-        return b"\x8c" + bytes([len(value)]) + value.encode()
-
-    call = text(module) + text(name) + b"\x93(" + b"".join(map(text, arguments)) + b"tR."
-    return np.frombuffer(b"\x80\x04" + call, np.uint8)
-
-
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        ("os", "system"),
-        ("posix", "system"),
-        ("subprocess", "Popen"),
-        ("builtins", "eval"),
-        ("builtins", "exec"),
-        ("builtins", "getattr"),
-        ("builtins", "open"),
-        ("functools", "partial"),
-        ("pickle", "loads"),
-        ("importlib", "import_module"),
-        ("collections", "namedtuple"),
-        ("numpy", "load"),
-        ("numpy", "memmap"),
-        ("numpy", "fromfile"),
-        ("numpy", "f2py"),
-        ("numpy.testing._private.utils", "runstring"),
-        ("numpy.testing._private.utils", "measure"),
-        ("numpy.lib._npyio_impl", "DataSource"),
-        ("numpy.random._pickle", "Generator"),
-        ("ribs._utils", "importlib"),
-        ("ribs._utils", "importlib.import_module"),
-        ("ribs._utils", "xp_namespace"),
-        ("ribs._utils", "ModuleType"),
-        ("ribs.archives._cvt_archive", "CVTArchive"),  # not in this scheduler
-        ("ribs.emitters.opt._pycma_es", "PyCMAEvolutionStrategy"),  # pycma evaluates texts among its options
-        ("ribs.archives._grid_archive", "np.load"),
-        ("scipy.spatial._kdtree", "np"),
-        ("qdbench.algorithms.ribs", "pickle"),
-        ("qdbench.algorithms.ribs", "RibsAlgorithm"),
-        ("ribsome", "Thing"),
-    ],
-)
-def test_a_pickle_that_names_anything_else_is_refused(module: str, name: str, tmp_path: Path) -> None:
-    algorithm = CmaMe(problem(), 1)
-    forged = {**algorithm.state(), "scheduler": pickled_call(module, name, f"touch {tmp_path}/was_here")}
-    with pytest.raises(DamagedFile, match=rf"holds {module}\.{name}, which"):
-        algorithm.restore(forged)
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_forged_pickles_would_work(tmp_path: Path) -> None:
-    forged = pickled_call("os", "system", f"touch {tmp_path}/was_here").tobytes()
-    pickle.loads(forged)
-    assert list(tmp_path.iterdir())
-
-
-def test_a_pickle_cannot_make_pyribs_import_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An array store says in its state with which module it computes, and pyribs imports that."""
-    known, other = "array_api_compat.numpy", "imported_by_a_pickle_."
-    (tmp_path / f"{other}py").write_text("")
-    monkeypatch.syspath_prepend(tmp_path)
-    algorithm = RibsMapElites(problem(), 1)
-    data = algorithm.state()["scheduler"].tobytes()
-    assert data.count(known.encode()) == 1
-    forged = np.frombuffer(data.replace(known.encode(), other.encode()), np.uint8)
-    with pytest.raises(DamagedFile, match="computes with 'imported_by_a_pickle_"):
-        algorithm.restore({**algorithm.state(), "scheduler": forged})
-    assert "imported_by_a_pickle_" not in sys.modules
-
-
-@given(data=st.data())
-def test_a_damaged_pickle_is_refused_or_harmless(data: st.DataObject) -> None:
-    algorithm = CmaMae(problem(), 1, batch_size=20)
-    state = algorithm.state()
-    kept = data.draw(st.integers(0, len(state["scheduler"]) - 1))
-    with pytest.raises(DamagedFile, match="cannot be read"):
-        algorithm.restore({**state, "scheduler": state["scheduler"][:kept]})
-    assert iterate(algorithm, 1)  # still the scheduler it had
-
-
-def test_a_pickle_of_something_else_is_refused() -> None:
-    algorithm = CmaMe(problem(), 1)
-    with pytest.raises(DamagedFile, match="holds no Scheduler, but 7"):
-        algorithm.restore({**algorithm.state(), "scheduler": np.frombuffer(pickle.dumps(7), np.uint8)})
-
-
-def test_a_state_of_another_pyribs_is_refused() -> None:
-    algorithm = CmaMe(problem(), 1)
-    with pytest.raises(DamagedFile, match=r"pip install ribs==0\.7\.1"):
-        algorithm.restore({**algorithm.state(), "ribs": "0.7.1"})
-
-
-def test_classes_of_a_user_must_be_trusted() -> None:
-    archive = TaskGrid(problem(), 0)
-    scheduler = Scheduler(archive, [Listener(archive)])
-    with pytest.raises(BrokenAlgorithm, match=r"holds test_ribs\.Listener.*trusted="):
-        RibsAlgorithm(scheduler)
-    algorithm = RibsAlgorithm(scheduler, trusted=(Listener,))
-    iterate(algorithm, 1)
-    algorithm.restore(algorithm.state())
-    assert len(algorithm._scheduler.emitters[0].told) == 1
-
-
-def test_a_scheduler_that_cannot_be_pickled_is_refused_at_once() -> None:
-    archive = TaskGrid(problem(), 0)
-    emitter: Any = GaussianEmitter(archive, sigma=0.1, x0=np.zeros(6))
-    emitter.secret = lambda: None
-    with pytest.raises(BrokenAlgorithm, match="checkpoint of this scheduler would be useless"):
-        RibsAlgorithm(Scheduler(archive, [emitter]))
-
-
 # The algorithms
 
 
@@ -419,33 +263,6 @@ def test_options_are_read_and_checked() -> None:
     for name, option in wrong:
         with pytest.raises(InvalidInput, match="give"):
             build(name, problem(), 1, option)
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("ribs_map_elites", {"batch_size": 20, "initial": 20}),
-        ("cma_me", {"batch_size": 20}),
-        ("cma_me", {"batch_size": 20, "es": "lm_ma_es"}),
-        ("cma_mae", {"batch_size": 20}),
-        ("cma_mae", {"batch_size": 20, "es": "lm_ma_es"}),
-    ],
-)
-def test_large_networks_and_their_checkpoints(name: str, options: dict[str, Any]) -> None:
-    """10,312 parameters, as the ant has. A checkpoint grows with the elites, not with the cells."""
-    task = problem(n_parameters=10_312, cells=(40, 40))
-    algorithm, restored = build(name, task, 1, options), build(name, task, 1, options)
-    iterate(algorithm, 3)
-    state = algorithm.state()
-    restored.restore(state)
-    assert 0 < sum(len(array) for array in state["large"].values()) < 40 * 40 * 10_312 * 4 / 4
-    for array, again in zip(iterate(algorithm, 3), iterate(restored, 3), strict=True):
-        assert array.shape == (20, 10_312)
-        assert array.dtype == np.float32
-        np.testing.assert_array_equal(array, again)
-    collection = restored.collection()
-    np.testing.assert_array_equal(collection.solutions, algorithm.collection().solutions)
-    np.testing.assert_array_equal(evaluate(collection.solutions).fitness, collection.fitness)
 
 
 REPEATS, ITERATIONS, MARGIN = 40, 20, 0.05
