@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from noisy_runs import ALGORITHMS, noisy, run
 from running import TASKS
 
 import qdbench
@@ -59,3 +60,28 @@ def bench(cli: Cli) -> Cli:
     """The command in a folder with `mine:task`, the task of `running`."""
     (cli.folder / "mine.py").write_text(TASKS)
     return cli
+
+
+@pytest.fixture(scope="session")
+def noisy_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four algorithms on a plane, four seeds each; to be copied before it is changed."""
+    out = tmp_path_factory.mktemp("results")
+    for algorithm in ALGORITHMS:
+        for seed in range(4):
+            run(out, noisy(2), algorithm, seed)
+    return out
+
+
+@pytest.fixture
+def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coarser pictures, the same in all else."""
+    from qdbench.report import style
+    from qdbench.report.raster import PIXELS
+
+    monkeypatch.setattr(style, "DPI", 50)
+    monkeypatch.setitem(PIXELS, 2, 100)
+
+
+@pytest.fixture
+def only_png(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qdbench.report.style.FORMATS", ("png",))

@@ -9,6 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import qdbench
+from qdbench.algorithms.registry import configure
+from qdbench.experiments.interrupt import Interrupt
+from qdbench.experiments.loop import Target
+from qdbench.experiments.plan import Plan
+from qdbench.experiments.session import Settings, execute
 
 if TYPE_CHECKING:
     from conftest import Cli
@@ -85,3 +90,32 @@ def rewrite(path: Path, **changes: Any) -> None:
     from qdbench.experiments.files import read_json, write_json
 
     write_json(path, read_json(path) | changes)
+
+
+def carry_out(
+    task: Any,
+    algorithm: str,
+    seed: int,
+    *,
+    path: Path | None = None,
+    out: Path | None = None,
+    evaluations: int = 200,
+    options: dict[str, str],
+    name: str = "",
+    source: str = "",
+    **settings: Any,
+) -> Path:
+    """Run in this process what `qdbench run` would, with settings that `qdbench.run` does not have."""
+    plan = Plan(
+        task=task,
+        task_source=source or task.name,
+        algorithm=algorithm,
+        options=configure(algorithm, options),
+        seed=seed,
+        name=name,
+    )
+    path = path or plan.folder(out or Path("results"))
+    chosen = Settings(**{"workers": 1, **settings})
+    outcome = execute(plan, path, Target(evaluations), chosen, Interrupt(), lambda snapshot: None)
+    assert outcome.status == "finished", outcome.reason
+    return path

@@ -13,19 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from running import carry_out
 from scipy import stats
 
 from qdbench import FunctionTask, InvalidInput, load
-from qdbench.algorithms.registry import configure
 from qdbench.analysis import tables
 from qdbench.analysis.collect import collect
 from qdbench.analysis.compare import METRICS, Comparison, Entry, compare, times_comparable
 from qdbench.analysis.measures import final, pooled_interval
-from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.loading import StoredArchive
-from qdbench.experiments.loop import Target
-from qdbench.experiments.plan import Plan
-from qdbench.experiments.session import Settings, execute
 from qdbench.experiments.store import RunFolder
 
 ALGORITHMS = ("cvt_map_elites", "map_elites", "map_elites_unstructured")
@@ -69,12 +65,10 @@ def make(
     jobs: int = 1,
     **options: str,
 ) -> Path:
-    configured = configure(algorithm, {"batch_size": "50"} | options)
-    plan = Plan(task=task, task_source="toy", algorithm=algorithm, options=configured, seed=seed, name=name)
-    settings = Settings(workers=workers, jobs=jobs, corrections=corrections, reevaluations=reevaluations)
-    outcome = execute(plan, path, Target(200), settings, Interrupt(), lambda snapshot: None)
-    assert outcome.status == "finished", outcome.reason
-    return path
+    return carry_out(
+        task, algorithm, seed, path=path, name=name, source="toy", options={"batch_size": "50"} | options,
+        corrections=corrections, reevaluations=reevaluations, workers=workers, jobs=jobs,
+    )  # fmt: skip
 
 
 def make_all(out: Path) -> Path:

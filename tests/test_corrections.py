@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from running import TASKS, results, wait_for_rows
+from running import TASKS, carry_out, results, wait_for_rows
 
 import qdbench
 from conftest import Cli
@@ -25,9 +25,7 @@ from qdbench.experiments.correct import correct_run
 from qdbench.experiments.corrections import StoredCorrections, reevaluation_seeds
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.loading import StoredRun, load
-from qdbench.experiments.loop import Target
 from qdbench.experiments.plan import Plan
-from qdbench.experiments.session import Settings, execute
 from qdbench.metrics.profile import profile
 from qdbench.metrics.robustness import Reevaluations, by_samples, corrected_archive, losses, split_half
 from qdbench.metrics.scores import Scores, scores
@@ -44,12 +42,13 @@ def noisy_task(**options: Any) -> FunctionTask:
 
 
 def run_of(task: Any, path: Path, algorithm: str = "map_elites", seed: int = 0, **settings: Any) -> StoredRun:
-    options = registry.configure(algorithm, {"batch_size": "32"})
-    plan = Plan(task=task, task_source="mine:task", algorithm=algorithm, options=options, seed=seed)
-    chosen = Settings(**{"workers": 2, "reevaluations": 6, **settings})
-    outcome = execute(plan, path, Target(evaluations=640), chosen, Interrupt(), lambda snapshot: None)
-    assert outcome.status == "finished", outcome.reason
-    return load(path)
+    chosen = {"workers": 2, "reevaluations": 6} | settings
+    return load(
+        carry_out(
+            task, algorithm, seed, path=path, source="mine:task", evaluations=640,
+            options={"batch_size": "32"}, **chosen,
+        )
+    )  # fmt: skip
 
 
 def same(a: StoredCorrections | None, b: StoredCorrections | None) -> bool:

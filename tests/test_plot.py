@@ -1,4 +1,4 @@
-"""The numbers behind the figures, by hand; then the figures, and the command that writes them."""
+"""The numbers behind the figures, by hand; then the figures."""
 
 from __future__ import annotations
 
@@ -12,80 +12,29 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
+from noisy_runs import ALGORITHMS, noisy, run
 from numpy.typing import NDArray
 
 import qdbench
-from conftest import Cli
-from qdbench import FunctionTask, InvalidInput, UnknownName
-from qdbench.algorithms.registry import BUILT_IN, WITH_RIBS, configure
+from qdbench import InvalidInput
+from qdbench.algorithms.registry import BUILT_IN, WITH_RIBS
 from qdbench.analysis.collect import collect
 from qdbench.analysis.measures import CURVES, container, final, final_correction, fixed_interval
 from qdbench.analysis.resolution import resolution_warning
-from qdbench.cli import plot
-from qdbench.experiments.interrupt import Interrupt
-from qdbench.experiments.loop import Target
-from qdbench.experiments.plan import Plan
-from qdbench.experiments.session import Settings, execute
-from qdbench.experiments.store import RunFolder
 from qdbench.metrics.robustness import by_samples, split_half
 from qdbench.report import style
 from qdbench.report.archives import archives_figure, before_and_after
 from qdbench.report.figures import draw_losses, draw_metric, draw_profiles, paper_figure
 from qdbench.report.measured import MeasuredTask, measure, sample_counts
-from qdbench.report.raster import PIXELS
 from qdbench.report.samples import samples_band, samples_figure, split_halves
 from qdbench.report.style import looks, save_figure
 
-SHAPES = {1: (20,), 2: (8, 7), 4: (3, 2, 4, 2), 6: (2, 2, 2, 2, 2, 2)}
-ALGORITHMS = ("map_elites", "cvt_map_elites", "random_search", "map_elites_unstructured")
-
-
-def noisy(dimensions: int, *, highest: float = 5.0) -> FunctionTask:
-    """Noise on fitness and descriptors; one re-evaluation in many is invalid."""
-
-    def function(solutions: NDArray[np.float32], seeds: NDArray[np.uint64]) -> tuple[Any, Any]:
-        x = solutions.astype(np.float64)
-        noise = np.stack([np.random.default_rng(int(seed)).normal(0, 1, 1 + dimensions) for seed in seeds])
-        fitness = highest - np.square(x - 0.2).sum(axis=1) + 0.3 * np.abs(noise[:, 0]) * np.sign(highest)
-        fitness[noise[:, 0] > 3.5] = np.nan
-        return fitness, x[:, :dimensions] + 0.2 * noise[:, 1:]
-
-    return FunctionTask(
-        name=f"noisy{dimensions}",
-        function=function,
-        n_parameters=7,
-        descriptor_bounds=((-1.0, 1.0),) * dimensions,
-        cells=SHAPES[dimensions],
-        fitness_bounds=(-20.0, 10.0),
-        noisy=True,
-    )
-
-
-def run(
-    out: Path, task: Any, algorithm: str, seed: int, *, corrections: int = 3, jobs: int = 1, **other: Any
-) -> Path:
-    options = configure(algorithm, {"batch_size": "40"}) | other
-    plan = Plan(task=task, task_source=task.name, algorithm=algorithm, options=options, seed=seed)
-    settings = Settings(workers=1, jobs=jobs, corrections=corrections, reevaluations=5)
-    path = plan.folder(out)
-    outcome = execute(plan, path, Target(200), settings, Interrupt(), lambda snapshot: None)
-    assert outcome.status == "finished", outcome.reason
-    return path
+pytestmark = pytest.mark.usefixtures("coarse")
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four algorithms on a plane, four seeds each."""
-    out = tmp_path_factory.mktemp("results")
-    for algorithm in ALGORITHMS:
-        for seed in range(4):
-            run(out, noisy(2), algorithm, seed)
-    return out
-
-
-@pytest.fixture(scope="module")
-def measured(results: Path) -> MeasuredTask:
-    return measure_all(results)
+def measured(noisy_results: Path) -> MeasuredTask:
+    return measure_all(noisy_results)
 
 
 def measure_all(*paths: Path, **how: Any) -> MeasuredTask:
@@ -97,18 +46,6 @@ def measure_all(*paths: Path, **how: Any) -> MeasuredTask:
 
 def looks_of(measured: MeasuredTask) -> dict[str, style.Look]:
     return looks(variant.label for variant in measured.variants)
-
-
-@pytest.fixture(autouse=True)
-def _coarse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Coarser pictures, the same in all else."""
-    monkeypatch.setattr(style, "DPI", 50)
-    monkeypatch.setitem(PIXELS, 2, 100)
-
-
-@pytest.fixture
-def _only_png(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(style, "FORMATS", ("png",))
 
 
 # What is measured
@@ -146,16 +83,16 @@ def test_the_typical_replication_is_the_median_one(measured: MeasuredTask) -> No
         assert variant.typical.run.metrics["qd_score"][-1] == scores[1]  # of four, the lower middle one
 
 
-def test_measuring_leaves_no_archive_behind(results: Path) -> None:
-    variants = collect([results]).variants
+def test_measuring_leaves_no_archive_behind(noisy_results: Path) -> None:
+    variants = collect([noisy_results]).variants
     measure(variants)
     for variant in variants:
         for one in variant.runs:
             assert not {"archive", "corrections"} & set(vars(one))
 
 
-def test_the_pooled_interval_moves_scores_but_no_loss(results: Path, measured: MeasuredTask) -> None:
-    pooled = measure_all(results, kind="pooled")
+def test_the_pooled_interval_moves_scores_but_no_loss(noisy_results: Path, measured: MeasuredTask) -> None:
+    pooled = measure_all(noisy_results, kind="pooled")
     totals = [one.record["totals"] for one in measured.runs]
     low, high = min(t["lowest_fitness"] for t in totals), max(t["highest_fitness"] for t in totals)
     assert pooled.by.interval == (low, high)
@@ -247,7 +184,7 @@ def test_undefined_losses_are_said_to_be(tmp_path: Path) -> None:
     assert [text.get_text() for text in axes.texts] == ["2 of 2 undefined"]
 
 
-def test_the_corrected_archive_is_what_is_measured(results: Path, measured: MeasuredTask) -> None:
+def test_the_corrected_archive_is_what_is_measured(noisy_results: Path, measured: MeasuredTask) -> None:
     for variant in measured.variants:
         one = variant.typical
         for on in ("own", "grid"):
@@ -289,7 +226,7 @@ def test_heatmaps_share_a_scale_and_name_the_seed(measured: MeasuredTask) -> Non
         assert f"corrected\n{len(variant.typical.corrected.fitness)} " in said
 
 
-@pytest.mark.usefixtures("_only_png")
+@pytest.mark.usefixtures("only_png")
 @pytest.mark.parametrize("dimensions", [1, 4, 6])
 def test_archives_of_all_dimensions_are_drawn(dimensions: int, tmp_path: Path) -> None:
     for algorithm in ALGORITHMS:
@@ -325,7 +262,7 @@ def test_figures_are_legible_and_repeat(measured: MeasuredTask, tmp_path: Path) 
         assert interval in texts(figure).replace("\n", " ")
 
 
-@pytest.mark.usefixtures("_only_png")
+@pytest.mark.usefixtures("only_png")
 def test_without_corrections_nothing_is_dashed(tmp_path: Path) -> None:
     run(tmp_path, noisy(2), "map_elites", 3, corrections=0)
     found = measure_all(tmp_path)
@@ -341,9 +278,9 @@ def test_without_corrections_nothing_is_dashed(tmp_path: Path) -> None:
     save_figure(figure, tmp_path / "figure")
 
 
-def test_who_was_not_corrected_is_said(results: Path, tmp_path: Path) -> None:
+def test_who_was_not_corrected_is_said(noisy_results: Path, tmp_path: Path) -> None:
     for algorithm in ("map_elites", "cvt_map_elites"):
-        shutil.copytree(results / "noisy2" / algorithm, tmp_path / algorithm)
+        shutil.copytree(noisy_results / "noisy2" / algorithm, tmp_path / algorithm)
     (tmp_path / "map_elites/seed-1/corrected.npz").unlink()
     for seed in range(4):
         (tmp_path / f"cvt_map_elites/seed-{seed}/corrected.npz").unlink()
@@ -355,8 +292,8 @@ def test_who_was_not_corrected_is_said(results: Path, tmp_path: Path) -> None:
     assert texts(paper_figure(found, looks_of(found))).count("no re-evaluations") == 3
 
 
-def test_times_that_cannot_be_compared_are_left_out(results: Path, tmp_path: Path) -> None:
-    shutil.copytree(results / "noisy2/map_elites", tmp_path / "map_elites")
+def test_times_that_cannot_be_compared_are_left_out(noisy_results: Path, tmp_path: Path) -> None:
+    shutil.copytree(noisy_results / "noisy2/map_elites", tmp_path / "map_elites")
     assert "time (s)" in texts(paper_figure(measure_all(tmp_path), looks(["map_elites"])))
     run(tmp_path, noisy(2), "random_search", 0, jobs=2)
     found = measure_all(tmp_path)
@@ -368,7 +305,7 @@ def test_times_that_cannot_be_compared_are_left_out(results: Path, tmp_path: Pat
     assert len(figure.axes) == 3 + 2
 
 
-@pytest.mark.usefixtures("_only_png")
+@pytest.mark.usefixtures("only_png")
 def test_empty_archives_are_drawn_too(tmp_path: Path) -> None:
     def nothing(solutions: NDArray[np.float32]) -> tuple[Any, Any]:
         return np.full(len(solutions), np.nan), np.zeros((len(solutions), 2))
@@ -405,103 +342,3 @@ def test_a_descriptor_too_coarse_for_its_cells_is_told(tmp_path: Path) -> None:
 
 def test_functions_have_no_steps(measured: MeasuredTask) -> None:
     assert resolution_warning(measured.runs[0]) == ""
-
-
-# The command
-
-
-def test_figures_of_a_folder(cli: Cli, results: Path) -> None:
-    shutil.copytree(results / "noisy2/random_search", cli.folder / "my results/noisy2/random_search")
-    shutil.copytree(results / "noisy2/map_elites/seed-0", cli.folder / "my results/noisy2/map_elites/seed-0")
-    damaged = cli.folder / "my results/noisy2/random_search/seed-2/corrected.npz"
-    damaged.write_bytes(damaged.read_bytes()[:-50])
-    folder = RunFolder(cli.folder / "my results/noisy2/random_search/seed-3")
-    record = folder.read_record()
-    assert record is not None
-    folder.write_record({**record, "status": "failed", "reason": "the disk was full"})
-    done = cli("plot", "my results", "--out", "new/pictures")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        f"noisy2: 2 algorithms, 3 runs; QD score on the task's fixed interval [{chr(0x2212)}20, 10]",
-        *(
-            f"Written: new/pictures/noisy2-{name}.{{png,svg,pdf}}"
-            for name in ("figure", "archives", "samples")
-        ),
-        "Next: qdbench compare 'my results'",
-    ]
-    first, second = done.stderr.splitlines()
-    assert first == "skipped: my results/noisy2/random_search/seed-3: its status is failed: the disk was full"
-    assert second.startswith(f"skipped: {damaged.parent.relative_to(cli.folder)}: ")
-    assert "corrected.npz is damaged and was not used" in second
-    files = sorted(path.name for path in (cli.folder / "new/pictures").iterdir())
-    assert files == sorted(
-        f"noisy2-{n}.{e}" for n in ("archives", "figure", "samples") for e in ("pdf", "png", "svg")
-    )
-    assert min(path.stat().st_size for path in (cli.folder / "new/pictures").iterdir()) > 5_000
-
-
-@pytest.mark.usefixtures("_only_png")
-def test_without_reevaluations_the_next_step_is_to_make_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    run(Path("results"), noisy(1), "map_elites", 0, corrections=0)
-    hopper = qdbench.make("hopper_uni", episode_length=6)
-    run(Path("results"), hopper, "map_elites", 0, corrections=0, batch_size=200)
-    run(Path("results"), noisy(6), "map_elites", 0, corrections=0)
-    chosen = ["noisy1", "hopper_uni"]
-    plot.plot([Path("results")], tasks=chosen, interval="pooled", on="grid", out=Path("figures"))
-    shown = capsys.readouterr()
-    *_, last, following = shown.out.splitlines()
-    assert last == "Written: figures/noisy1-archives.{png}"
-    assert following == "Next: qdbench correct results"
-    assert "the pooled interval of these runs" in shown.out
-    assert shown.out.count(", on the task's grid") == 2
-    assert "warning: hopper_uni: the descriptor is a share" in shown.err
-    assert not list(Path("figures").glob("*samples*"))
-    assert "noisy6" not in shown.out
-
-
-@pytest.mark.usefixtures("_only_png")
-def test_a_fitness_outside_the_interval_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = run(
-        tmp_path / "results", replace(noisy(2), fitness_bounds=(0.0, 1.0)), "map_elites", 0, corrections=0
-    )
-    plot.plot([tmp_path / "results"], out=tmp_path / "figures")
-    warning = f"warning: a fitness of {path} is outside the interval"
-    assert warning in capsys.readouterr().err
-
-
-def test_refusals(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = tmp_path / "figures"
-    with pytest.raises(UnknownName, match="no task 'noisy3'; did you mean 'noisy2'"):
-        plot.plot([results], tasks=["noisy3"], out=out)
-    with pytest.raises(InvalidInput, match="cannot write into"):
-        plot.plot([results], out=Path(__file__) / "figures")
-    one = results / "noisy2/map_elites/seed-0"
-    copy = shutil.copytree(one, tmp_path / "copy")
-    with pytest.raises(InvalidInput, match="both seed 0 of map_elites on noisy2"):
-        plot.plot([one, copy], out=out)
-    other = run(tmp_path, replace(noisy(2), cells=(3, 3)), "map_elites", 1, corrections=0)
-    with pytest.raises(InvalidInput, match="not of the same task"):
-        plot.plot([one, other], out=out)
-    archive = copy / "archive.npz"
-    archive.write_bytes(archive.read_bytes()[:-50])
-    with pytest.raises(InvalidInput, match=r"no run can be drawn \(.*archive.npz is damaged"):
-        plot.plot([copy], out=out)
-    assert not out.exists()
-    monkeypatch.setattr(plot, "find_spec", lambda name: None)
-    with pytest.raises(InvalidInput, match=r"pip install 'qdbench\[plot\]'"):
-        plot.plot([results], out=out)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [(("nowhere",), "'nowhere' is not a folder"), ((), "Missing argument 'RESULTS...'")],
-)
-def test_bad_input_is_one_line_and_exit_code_2(arguments: tuple[str, ...], sentence: str, cli: Cli) -> None:
-    done = cli("plot", *arguments)
-    assert done.returncode == 2
-    assert sentence in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert done.stdout == ""

@@ -8,34 +8,28 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from html_page import Element, parsed, require_sound, rows_of
 from matplotlib.image import imread
 from numpy.typing import NDArray
+from running import carry_out
 
 import qdbench
 from conftest import Cli
 from qdbench import FunctionTask, InvalidInput, UnknownName
-from qdbench.algorithms.registry import configure
 from qdbench.analysis.collect import collect
 from qdbench.analysis.compare import compare
 from qdbench.analysis.findings import Finding
 from qdbench.analysis.tables import METHOD, tables
 from qdbench.cli import report as command
-from qdbench.experiments.interrupt import Interrupt
-from qdbench.experiments.loop import Target
-from qdbench.experiments.plan import Plan
-from qdbench.experiments.session import Settings, execute
 from qdbench.experiments.store import RunFolder
 from qdbench.report import markup
 from qdbench.report.page import Report, commands, write_report
 
-VOID = {"meta", "link", "img", "br"}
 EVIL = "<script>alert('x')</script>&\"\x07"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -57,16 +51,10 @@ def make(
     out: Path, task: Any, algorithm: str = "map_elites", seed: int = 0, *, corrections: int = 2,
     evaluations: int = 200, source: str = "", jobs: int = 1, name: str = "", **options: str,
 ) -> Path:  # fmt: skip
-    configured = configure(algorithm, {"batch_size": "50"} | options)
-    plan = Plan(
-        task=task, task_source=source or task.name, algorithm=algorithm, options=configured, seed=seed,
-        name=name,
+    return carry_out(
+        task, algorithm, seed, out=out, name=name, source=source, evaluations=evaluations,
+        options={"batch_size": "50"} | options, jobs=jobs, corrections=corrections, reevaluations=4,
     )  # fmt: skip
-    settings = Settings(workers=1, jobs=jobs, corrections=corrections, reevaluations=4)
-    path = plan.folder(out)
-    outcome = execute(plan, path, Target(evaluations), settings, Interrupt(), lambda snapshot: None)
-    assert outcome.status == "finished", outcome.reason
-    return path
 
 
 def edited(path: Path, **changes: Any) -> None:
@@ -76,98 +64,11 @@ def edited(path: Path, **changes: Any) -> None:
     folder.write_record(record | changes)
 
 
-@dataclass
-class Element:
-    tag: str
-    attributes: dict[str, str | None]
-    inside: list[Element | str] = field(default_factory=list)
-
-    def all(self, *tags: str) -> Iterator[Element]:
-        for child in self.inside:
-            if isinstance(child, Element):
-                if child.tag in tags or not tags:
-                    yield child
-                yield from child.all(*tags)
-
-    @property
-    def text(self) -> str:
-        return "".join(child if isinstance(child, str) else child.text for child in self.inside)
-
-
-class Parser(HTMLParser):
-    """A tree; an element that is not closed where it should be is an error."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.root = Element("", {})
-        self.open = [self.root]
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert len(dict(attrs)) == len(attrs), f"an attribute of <{tag}> is there twice"
-        element = Element(tag, dict(attrs))
-        self.open[-1].inside.append(element)
-        if tag not in VOID:
-            self.open.append(element)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop().tag == tag
-
-    def handle_data(self, data: str) -> None:
-        self.open[-1].inside.append(data)
-
-
-def parsed(page: str) -> Element:
-    parser = Parser()
-    parser.feed(page)
-    parser.close()
-    assert parser.open == [parser.root]
-    return parser.root
-
-
 def written(path: Path, *results: Path, **how: Any) -> tuple[Element, Report]:
     found = write_report(collect(results), path, results=results, **how)
     root = parsed(path.read_text(encoding="utf-8"))
     require_sound(root)
     return root, found
-
-
-def require_sound(root: Element) -> None:
-    """The laws of every report."""
-    everything = list(root.all())
-    ids = [element.attributes["id"] for element in everything if "id" in element.attributes]
-    assert len(set(ids)) == len(ids)
-    named = [element.attributes.get("aria-labelledby") for element in everything]
-    assert set(filter(None, named)) <= set(ids)
-    for element in everything:
-        for name, value in element.attributes.items():
-            assert not name.startswith("on"), name
-            assert name not in ("src", "href") or str(value).startswith(("data:", "#")), value
-            assert "url(" not in str(value)
-    assert {str(a.attributes["href"]).removeprefix("#") for a in root.all("a")} <= set(ids)
-    assert [len(list(root.all(tag))) for tag in ("h1", "header", "nav", "main", "footer", "title")] == [1] * 6
-    assert not list(root.all("script", "iframe", "object", "embed", "base"))
-    assert next(root.all("html")).attributes["lang"] == "en"
-    assert all(str(img.attributes["alt"]).strip() for img in root.all("img"))
-    for table in root.all("table"):
-        assert next(table.all("caption")).text.strip()
-        assert all("scope" in th.attributes for th in table.all("th"))
-        widths = {sum(1 for _ in row.all("th", "td")) for row in list(table.all("tr"))}
-        assert max(widths) == len(list(next(table.all("thead")).all("th")))
-    style = next(root.all("style")).text
-    assert not re.search(r"url\(|@import|https?:|file:", style)
-
-
-def rows_of(root: Element, caption: str) -> list[list[str]]:
-    """Return a table's rows; cells that reach over several rows are empty in all but the first."""
-    found = [table for table in root.all("table") if next(table.all("caption")).text == caption]
-    assert len(found) == 1, caption
-    n = len(list(next(found[0].all("thead")).all("th")))
-    rows = [
-        [cell.text for cell in row.all("th", "td")]
-        for body in found[0].all("tbody")
-        for row in body.all("tr")
-    ]
-    return [[""] * (n - len(row)) + row for row in rows]
 
 
 @pytest.fixture(autouse=True, scope="module")
