@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,8 +20,8 @@ def sphere(solutions: NDArray[np.float32]) -> Pair:
     return -np.sum(np.square(solutions, dtype=np.float64), axis=1), solutions[:, :2].astype(np.float64)
 
 
-def function_task(**changes: object) -> FunctionTask:
-    facts: dict[str, object] = {
+def function_task(**changes: Any) -> FunctionTask:
+    facts: dict[str, Any] = {
         "name": "sphere",
         "function": sphere,
         "n_parameters": 5,
@@ -28,7 +29,7 @@ def function_task(**changes: object) -> FunctionTask:
         "cells": (10, 10),
         "fitness_bounds": (-5.0, 0.0),
     }
-    return FunctionTask(**{**facts, **changes})  # type: ignore[arg-type]
+    return FunctionTask(**{**facts, **changes})
 
 
 def test_a_function_is_a_task_like_the_nine() -> None:
@@ -118,8 +119,8 @@ OWN_ROBOT = """
 """
 
 
-def own_robot(**changes: object) -> Robot:
-    facts: dict[str, object] = {
+def own_robot(**changes: Any) -> Robot:
+    facts: dict[str, Any] = {
         "name": "tripod",
         "mjcf": OWN_ROBOT,
         "feet": ("toe a", "toe b", "toe c"),
@@ -130,7 +131,7 @@ def own_robot(**changes: object) -> Robot:
         "floor": "ground",
         "start": "home",
     }
-    return Robot(**{**facts, **changes})  # type: ignore[arg-type]
+    return Robot(**{**facts, **changes})
 
 
 def own_task(robot: Robot) -> RobotTask:

@@ -6,6 +6,8 @@ import threading
 import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -154,7 +156,7 @@ def wild_ant() -> RobotTask:
 
 
 def test_a_diverging_simulation_is_caught_and_harms_no_other(
-    tmp_path: object, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(str(tmp_path))
     task = wild_ant()
@@ -178,7 +180,7 @@ def test_a_diverging_simulation_is_caught_and_harms_no_other(
     assert np.isnan([episode.fitness, *episode.descriptor]).all()
     assert all(np.isnan(np.sum(values)) for values in episode.terms.values())
     assert capfd.readouterr() == ("", "")
-    assert not list(tmp_path.iterdir())  # type: ignore[attr-defined]
+    assert not list(tmp_path.iterdir())
 
 
 def test_policies_that_overflow_to_nan_are_invalid(any_task: RobotTask) -> None:
@@ -245,21 +247,21 @@ def test_native_settings_are_put_back() -> None:
     # NumPy's, which runs the policies; other tests may have loaded other libraries with pools of their own
     ours = {pool["filepath"] for pool in _blas.info() if pool["user_api"] == "blas"}
 
-    def settings_now() -> tuple[object, ...]:
+    def settings_now() -> tuple[Any, ...]:
         log = mujoco.MjLogConfig.get()
         pools = [pool["num_threads"] for pool in threadpool_info() if pool["filepath"] in ours]
         return log.logto_console, log.logto_file, pools
 
     before = settings_now()
     task = short("hopper_uni")
-    during: list[tuple[object, ...]] = []
+    during: list[tuple[Any, ...]] = []
     task.evaluate(
         np.zeros((4, task.n_parameters), np.float32),
         range(4),
         progress=lambda *_: during.append(settings_now()),
     )
     assert during[-1][:2] == (False, False)
-    assert set(during[-1][2]) == {1}  # type: ignore[call-overload]
+    assert set(during[-1][2]) == {1}
     threads = [
         threading.Thread(target=task.evaluate, args=(task.random_solutions(n, stream(0, "x")), range(n)))
         for n in (1, 50, 200)

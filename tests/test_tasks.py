@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,9 +102,9 @@ def test_the_spelling_of_a_number_is_not() -> None:
         ({"version": 0}, "version is 0"),
     ],
 )
-def test_a_wrong_record_gets_a_sentence(change: dict[str, object], sentence: str) -> None:
+def test_a_wrong_record_gets_a_sentence(change: dict[str, Any], sentence: str) -> None:
     with pytest.raises(QdbenchError) as caught:
-        replace(make("ant_uni"), **change)  # type: ignore[arg-type]
+        replace(make("ant_uni"), **change)
     assert sentence in str(caught.value)
 
 
@@ -159,7 +160,7 @@ def test_bad_names_and_options_get_a_sentence(name: str, options: dict[str, obje
     assert isinstance(caught.value, InvalidInput | UnknownName)
 
 
-def _bad_inputs(n: int) -> list[tuple[object, object, object, str]]:
+def _bad_inputs(n: int) -> list[tuple[Any, Any, Any, str]]:
     good = np.zeros((2, n), np.float32)
     broken = good.copy()
     broken[1, 3] = np.nan
@@ -189,7 +190,7 @@ def test_bad_input_to_evaluate_gets_a_sentence(case: int) -> None:
     task = make("hopper_uni")
     solutions, seeds, workers, sentence = _bad_inputs(task.n_parameters)[case]
     with pytest.raises(InvalidInput) as caught:
-        task.evaluate(solutions, seeds, workers=workers)  # type: ignore[arg-type]
+        task.evaluate(solutions, seeds, workers=workers)
     assert sentence in str(caught.value)
 
 
@@ -200,8 +201,8 @@ def test_nothing_to_evaluate_is_fine(any_task: RobotTask) -> None:
 
 
 def test_streams_follow_their_seed_and_name_alone() -> None:
-    def first(*key: object) -> float:
-        return float(qdbench.stream(*key).random())  # type: ignore[arg-type]
+    def first(*key: Any) -> float:
+        return float(qdbench.stream(*key).random())
 
     assert first(3, "x", 1) == first(np.int64(3), "x", np.uint8(1))
     assert len({first(3, "x"), first(3, "y"), first(4, "x"), first(3, "x", 0), first(3)}) == 5
@@ -209,9 +210,9 @@ def test_streams_follow_their_seed_and_name_alone() -> None:
 
 
 @pytest.mark.parametrize("key", [(-1,), (1.5,), ("a",), (True,), (0, 2.5)])
-def test_a_bad_seed_gets_a_sentence(key: tuple[object, ...]) -> None:
+def test_a_bad_seed_gets_a_sentence(key: tuple[Any, ...]) -> None:
     with pytest.raises(InvalidInput, match="whole number of 0 or more"):
-        qdbench.stream(*key)  # type: ignore[arg-type]
+        qdbench.stream(*key)
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +30,15 @@ if TYPE_CHECKING:
 
 EXIT_FAILED = 1
 
+AlgorithmNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--algorithm",
+        metavar="A",
+        help="A name from `qdbench algorithms`, or package.module:Class; repeat for several. "
+        "[default: map_elites]",
+    ),
+]
 Jobs = Annotated[
     int, typer.Option(min=1, help="Runs at a time, each on its share of the cores; times get incomparable.")
 ]
@@ -85,15 +93,7 @@ def _about_algorithm(name: str, where: str) -> dict[str, Any]:
 @app.command()
 def run(
     task_name: TaskName,
-    algorithm_names: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--algorithm",
-            metavar="A",
-            help="A name from `qdbench algorithms`, or package.module:Class; repeat for several. "
-            "[default: map_elites]",
-        ),
-    ] = None,
+    algorithm_names: AlgorithmNames = None,
     seed: Annotated[int | None, typer.Option(min=0, help="One replication. [default: 0]")] = None,
     seeds: Annotated[str | None, typer.Option(metavar="0-9", help="Several: 0-9, or 0,3,5-7.")] = None,
     evaluations: Annotated[
@@ -132,8 +132,6 @@ def run(
 
     if evaluations is None and seconds is None:
         raise InvalidInput("a run needs an end: give --evaluations N or --seconds X")
-    if seed is not None and seeds is not None:
-        raise InvalidInput("give --seed or --seeds, not both")
     if corrections and evaluations is None:
         raise InvalidInput("--corrections are evenly spaced in evaluations: give --evaluations N too")
     task = chosen_task(task_name, episode_length, reset_noise)
@@ -142,16 +140,12 @@ def run(
     plans = [
         Plan(task=task, task_source=task_name, algorithm=a, options=options, seed=s, name=name)
         for a, options in _configured(names, chosen).items()
-        for s in (_seed_list(seeds) if seeds is not None else [seed or 0])
+        for s in _seed_list(seed, seeds)
     ]
     target = Target(evaluations, seconds)
     carry_out(
         [Job(plan, plan.folder(out), target) for plan in plans],
-        replace(
-            _settings_of_runs(workers, jobs, checkpoint_every, elsewhere),
-            corrections=corrections,
-            reevaluations=reevaluations,
-        ),
+        _settings_of_runs(workers, jobs, checkpoint_every, elsewhere, corrections, reevaluations),
     )
 
 
@@ -177,20 +171,30 @@ def resume(
     target = Target(evaluations, seconds) if given else None
     carry_out(
         [recorded_job(path, target) for path in runs],
-        replace(
-            _settings_of_runs(workers, jobs, checkpoint_every, elsewhere),
-            corrections=corrections,
-            reevaluations=reevaluations,
-        ),
+        _settings_of_runs(workers, jobs, checkpoint_every, elsewhere, corrections, reevaluations),
     )
 
 
-def _settings_of_runs(workers: int | None, jobs: int, checkpoint_every: float, elsewhere: bool) -> Settings:
+def _settings_of_runs(
+    workers: int | None,
+    jobs: int,
+    checkpoint_every: float,
+    elsewhere: bool,
+    corrections: int,
+    reevaluations: int,
+) -> Settings:
     from qdbench.experiments.session import Settings
     from qdbench.tasks.contract import checked_workers
 
     each = checked_workers(workers) if workers is not None else max(1, checked_workers(None) // jobs)
-    return Settings(workers=each, jobs=jobs, checkpoint_every=checkpoint_every, elsewhere=elsewhere)
+    return Settings(
+        workers=each,
+        jobs=jobs,
+        checkpoint_every=checkpoint_every,
+        elsewhere=elsewhere,
+        corrections=corrections,
+        reevaluations=reevaluations,
+    )
 
 
 def carry_out(jobs: Sequence[Job], settings: Settings) -> None:
@@ -293,8 +297,12 @@ def _configured(names: Sequence[str], settings: dict[str, str]) -> dict[str, dic
     }
 
 
-def _seed_list(text: str) -> list[int]:
-    """Return the seeds that 0-9 or 0,3,5-7 means."""
+def _seed_list(one: int | None, text: str | None) -> list[int]:
+    """Return the one seed, or those that 0-9 or 0,3,5-7 means."""
+    if text is None:
+        return [one or 0]
+    if one is not None:
+        raise InvalidInput("give --seed or --seeds, not both")
     found: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", part.strip())

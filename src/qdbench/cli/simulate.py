@@ -103,24 +103,17 @@ def evaluate(
         numbers = {name: values.tolist() for name, values in columns.items()}
         return terminal.print_json({**_provenance(task), "seconds": seconds, **numbers})
 
-    n_valid = int(evaluation.valid.sum())
-    terminal.out.print(f"{len(solutions):,} evaluations of {task.name} (fingerprint {task.fingerprint})")
-    terminal.out.print(
-        f"{seconds:.2f} s: {len(solutions) / seconds:,.0f} evaluations/s, "
-        f"{evaluation.steps.sum() / seconds:,.0f} control steps/s; {len(solutions) - n_valid} diverged"
-    )
-    if n_valid:
-        terminal.out.print(_summary(columns))
-        if isinstance(task, qdbench.RobotTask):
-            options = {
-                "--solutions": solutions_file,
-                "--random": random,
-                "--seed": seed,
-                "--episode-length": episode_length,
-                "--reset-noise": reset_noise,
-                "--index": int(np.nanargmax(evaluation.fitness)),
-            }
-            terminal.out.print(f"Next: {command_line('rollout', task_name, options)}", soft_wrap=True)
+    _print_evaluation(task, columns, seconds)
+    if evaluation.valid.any() and isinstance(task, qdbench.RobotTask):
+        options = {
+            "--solutions": solutions_file,
+            "--random": random,
+            "--seed": seed,
+            "--episode-length": episode_length,
+            "--reset-noise": reset_noise,
+            "--index": int(np.nanargmax(evaluation.fitness)),
+        }
+        terminal.out.print(f"Next: {command_line('rollout', task_name, options)}", soft_wrap=True)
     if out is not None:
         terminal.out.print(f"Written: {out}")
     return None
@@ -282,6 +275,17 @@ def _provenance(task: Task) -> dict[str, Any]:
         "numpy": np.__version__,
         "machine": platform.machine(),
     }
+
+
+def _print_evaluation(task: Task, columns: dict[str, np.ndarray[Any, Any]], seconds: float) -> None:
+    steps, valid = columns["steps"], columns["valid"]
+    terminal.out.print(f"{len(steps):,} evaluations of {task.name} (fingerprint {task.fingerprint})")
+    terminal.out.print(
+        f"{seconds:.2f} s: {len(steps) / seconds:,.0f} evaluations/s, "
+        f"{steps.sum() / seconds:,.0f} control steps/s; {len(valid) - valid.sum()} diverged"
+    )
+    if valid.any():
+        terminal.out.print(_summary(columns))
 
 
 def _summary(columns: dict[str, np.ndarray[Any, Any]]) -> Table:

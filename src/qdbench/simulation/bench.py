@@ -92,13 +92,7 @@ def benchmark(
         "one": lambda: _seconds(whole, solutions[:few], seeds[:few], 1),
         "raw one": lambda: replay(whole, starts[:few], controls[:few], 1)[0],
     }
-    seconds: dict[str, list[float]] = {name: [] for name in measures}
-    for repeat in range(repeats):
-        there_and_back = list(measures) if repeat % 2 == 0 else reversed(measures)
-        for name in there_and_back:
-            seconds[name].append(measures[name]())
-        if on_repeat is not None:
-            on_repeat(repeat + 1, repeats)
+    seconds = _in_turns(measures, repeats, on_repeat)
 
     def pairs(top: str, bottom: str, scale: float = 1.0) -> NDArray[np.float64]:
         ratios: NDArray[np.float64] = scale * np.divide(seconds[top], seconds[bottom])
@@ -127,6 +121,19 @@ def benchmark(
         raw_scaling=float(np.median(pairs("raw one", "raw all", workers))),
         peak_memory_mb=peak_memory_mb(),
     )
+
+
+def _in_turns(
+    measures: dict[str, Callable[[], float]], repeats: int, on_repeat: Callable[[int, int], None] | None
+) -> dict[str, list[float]]:
+    """Measure one after the other, there and back again."""
+    seconds: dict[str, list[float]] = {name: [] for name in measures}
+    for repeat in range(repeats):
+        for name in list(measures) if repeat % 2 == 0 else reversed(measures):
+            seconds[name].append(measures[name]())
+        if on_repeat is not None:
+            on_repeat(repeat + 1, repeats)
+    return seconds
 
 
 def replay(
