@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import qdbench
 from qdbench.algorithms.registry import configure
 from qdbench.experiments.interrupt import Interrupt
-from qdbench.experiments.loop import Target
+from qdbench.experiments.loop import Corrections, Target
 from qdbench.experiments.plan import Plan
 from qdbench.experiments.session import Settings, execute
 
@@ -103,6 +103,8 @@ def carry_out(
     options: dict[str, str],
     name: str = "",
     source: str = "",
+    corrections: int = 0,
+    reevaluations: int = 50,
     **settings: Any,
 ) -> Path:
     """Run in this process what `qdbench run` would, with settings that `qdbench.run` does not have."""
@@ -115,7 +117,8 @@ def carry_out(
         name=name,
     )
     path = path or plan.folder(out or Path("results"))
+    target = Target(evaluations, corrections=Corrections(corrections, reevaluations))
     chosen = Settings(**{"workers": 1, **settings})
-    outcome = execute(plan, path, Target(evaluations), chosen, Interrupt(), lambda snapshot: None)
+    outcome = execute(plan, path, target, chosen, Interrupt(), lambda snapshot: None)
     assert outcome.status == "finished", outcome.reason
     return path

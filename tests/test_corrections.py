@@ -27,7 +27,14 @@ from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.loading import StoredRun, load
 from qdbench.experiments.plan import Plan
 from qdbench.metrics.profile import profile
-from qdbench.metrics.robustness import Reevaluations, by_samples, corrected_archive, losses, split_half
+from qdbench.metrics.robustness import (
+    Reevaluations,
+    SplitHalf,
+    by_samples,
+    corrected_archive,
+    losses,
+    split_half,
+)
 from qdbench.metrics.scores import Scores, scores
 
 FITNESS = st.floats(-50, 50, allow_nan=False).map(lambda x: round(x, 1))  # ties happen
@@ -118,6 +125,8 @@ def test_split_halves_choose_by_one_and_score_by_the_other() -> None:
     assert found.coverage == 1.0
     places[0, ::2] = 0.95  # the halves disagree on the place of the first
     assert split_half(GRID, Reevaluations(fitness, places), (0.0, 10.0)).coverage == pytest.approx(1.0)
+    lost = np.array([[9.0, np.nan, 9.0, 1.0], [5.0, 5.0, 5.0, 5.0]])  # takes no other elite's place
+    assert split_half(GRID, Reevaluations(lost, places), (0.0, 10.0)) == SplitHalf(1.0, 0.5)
     assert np.isnan(split_half(GRID, Reevaluations(fitness, places)[:1], (0.0, 10.0)).qd_score)
 
 
@@ -256,7 +265,8 @@ def test_killed_corrections_continue_to_the_same_bits(afterwards: bool, cli: Cli
 
 def test_other_numbers_of_reevaluations_and_damage_are_refused(tmp_path: Path) -> None:
     path = run_of(noisy_task(), tmp_path / "run", corrections=1).path
-    plan = Plan(task=noisy_task(), task_source="", algorithm="map_elites", options={}, seed=0)
+    options = registry.configure("map_elites", {"batch_size": "32"})
+    plan = Plan(task=noisy_task(), task_source="mine:task", algorithm="map_elites", options=options, seed=0)
     with pytest.raises(InvalidInput, match="has 6 re-evaluations per elite, not 7"):
         correct_run(path, 7, 1, Interrupt(), lambda done, total: None, plan=plan)
     data = (path / "corrected.npz").read_bytes()

@@ -50,7 +50,10 @@ def correct(
             except (QdbenchError, OSError) as error:
                 failed.append(f"{folder}: {error}")
                 bars(str(folder), None, 1, "failed")
-    _print_losses(done)
+            except Exception as error:  # of a user's task: the other runs go on
+                failed.append(f"{folder}: {type(error).__name__}: {' '.join(str(error).split())}")
+                bars(str(folder), None, 1, "failed")
+    failed += _print_losses(done)
     if interrupt.signal is not None:
         terminal.err.print("stopped; the same command continues")
         raise typer.Exit(128 + interrupt.signal)
@@ -62,37 +65,37 @@ def correct(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _print_losses(folders: list[Path]) -> None:
+def _print_losses(folders: list[Path]) -> list[str]:
+    """Print what is left of the metrics; return which runs cannot be measured, and why."""
     import qdbench
     from qdbench.analysis.measures import final, fixed_interval
 
-    if not folders:
-        return
-    table = terminal.table(
-        "run",
-        "coverage",
-        "corrected",
-        "loss",
-        "QD score",
-        "corrected",
-        "loss",
-        "max fitness",
-        "corrected",
-        "loss",
-    )
-    lost = 0
+    table = terminal.table("run", "coverage", "loss", "QD score", "loss", "max fitness", "loss")
+    lost, failed, measured = 0, [], []
     for folder in folders:
-        run = qdbench.load(folder)
-        found = final(run, fixed_interval(run))
+        try:
+            run = qdbench.load(folder)
+            found = final(run, fixed_interval(run))
+        except (QdbenchError, OSError) as error:
+            failed.append(f"{folder}: {error}")
+            continue
+        measured.append(run)
         lost += int(found["lost_elites"])
         row = []
         for name, digits in (("coverage", 0), ("qd_score", 1), ("max_fitness", 1)):
             loss = found[f"{name}_loss"]
-            row += [f"{found[name]:,.{digits}f}", f"{found[f'corrected_{name}']:,.{digits}f}"]
-            row += ["undefined" if isnan(loss) else f"{loss:.1%}"]
+            row.append(f"{found[name]:,.{digits}f} → {found[f'corrected_{name}']:,.{digits}f}")
+            row.append("undefined" if isnan(loss) else f"{loss:.1%}")
         table.add_row(str(folder), *row)
-    terminal.out.print(table)
-    if lost:
-        terminal.out.print(f"{lost:,} elites had an invalid re-evaluation and are lost")
-    following = command_line("plot", str(folders[0].parents[1]), {})
-    terminal.out.print(f"Next: {following}", soft_wrap=True)
+    if measured:
+        terminal.out.print(table)
+        terminal.out.print(
+            "before → corrected; QD scores on each task's fixed interval; "
+            "a loss of what is not above 0 is undefined",
+            soft_wrap=True,
+        )
+        if lost:
+            terminal.out.print(f"{lost:,} elites had an invalid re-evaluation and are lost")
+        following = command_line("plot", str(folders[0].parents[1]), {})
+        terminal.out.print(f"Next: {following}", soft_wrap=True)
+    return failed

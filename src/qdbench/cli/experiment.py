@@ -45,7 +45,7 @@ Jobs = Annotated[
 CheckpointEvery = Annotated[
     float, typer.Option(min=0, metavar="SECONDS", help="Time between checkpoints, at least.")
 ]
-Corrections = Annotated[
+NCorrections = Annotated[
     int,
     typer.Option(min=0, metavar="K", help="Re-evaluate all elites at K moments, off the clock."),
 ]
@@ -115,7 +115,7 @@ def run(
     name: Annotated[
         str, typer.Option(help="Put the runs beside others of the same algorithm, as ALGORITHM-NAME.")
     ] = "",
-    corrections: Corrections = 0,
+    corrections: NCorrections = 0,
     reevaluations: NReevaluations = 50,
     jobs: Jobs = 1,
     checkpoint_every: CheckpointEvery = 30.0,
@@ -126,7 +126,7 @@ def run(
     Finished runs are skipped, unfinished ones resumed to the same bits, and a larger --evaluations
     extends finished ones. Results are in FOLDER/TASK/ALGORITHM/seed-S.
     """
-    from qdbench.experiments.loop import Target
+    from qdbench.experiments.loop import Corrections, Target
     from qdbench.experiments.plan import Plan
     from qdbench.experiments.runs import Job
 
@@ -142,10 +142,10 @@ def run(
         for a, options in _configured(names, chosen).items()
         for s in _seed_list(seed, seeds)
     ]
-    target = Target(evaluations, seconds)
+    target = Target(evaluations, seconds, Corrections(corrections, reevaluations))
     carry_out(
         [Job(plan, plan.folder(out), target) for plan in plans],
-        _settings_of_runs(workers, jobs, checkpoint_every, elsewhere, corrections, reevaluations),
+        _settings_of_runs(workers, jobs, checkpoint_every, elsewhere),
     )
 
 
@@ -156,7 +156,10 @@ def resume(
         int | None, typer.Option(min=1, metavar="N", help="A new end. [default: as begun]")
     ] = None,
     seconds: Annotated[float | None, typer.Option(min=0, metavar="X", help="Likewise, in seconds.")] = None,
-    corrections: Corrections = 0,
+    corrections: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="K", help="Re-evaluate at K moments. [default: as begun]"),
+    ] = None,
     reevaluations: NReevaluations = 50,
     workers: Workers = None,
     jobs: Jobs = 1,
@@ -164,37 +167,24 @@ def resume(
     elsewhere: Elsewhere = False,
 ) -> None:
     """Continue runs to the end they were begun with, or to a farther one."""
-    from qdbench.experiments.loop import Target
+    from qdbench.experiments.loop import Corrections, Target
     from qdbench.experiments.runs import recorded_job
 
     given = evaluations is not None or seconds is not None
     target = Target(evaluations, seconds) if given else None
+    correct = None if corrections is None else Corrections(corrections, reevaluations)
     carry_out(
-        [recorded_job(path, target) for path in runs],
-        _settings_of_runs(workers, jobs, checkpoint_every, elsewhere, corrections, reevaluations),
+        [recorded_job(path, target, correct) for path in runs],
+        _settings_of_runs(workers, jobs, checkpoint_every, elsewhere),
     )
 
 
-def _settings_of_runs(
-    workers: int | None,
-    jobs: int,
-    checkpoint_every: float,
-    elsewhere: bool,
-    corrections: int,
-    reevaluations: int,
-) -> Settings:
+def _settings_of_runs(workers: int | None, jobs: int, checkpoint_every: float, elsewhere: bool) -> Settings:
     from qdbench.experiments.session import Settings
     from qdbench.tasks.contract import checked_workers
 
     each = checked_workers(workers) if workers is not None else max(1, checked_workers(None) // jobs)
-    return Settings(
-        workers=each,
-        jobs=jobs,
-        checkpoint_every=checkpoint_every,
-        elsewhere=elsewhere,
-        corrections=corrections,
-        reevaluations=reevaluations,
-    )
+    return Settings(workers=each, jobs=jobs, checkpoint_every=checkpoint_every, elsewhere=elsewhere)
 
 
 def carry_out(jobs: Sequence[Job], settings: Settings) -> None:

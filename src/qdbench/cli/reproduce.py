@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,8 +15,10 @@ from qdbench.cli.app import Workers, app
 from qdbench.cli.compare import compare
 from qdbench.cli.experiment import CheckpointEvery, carry_out
 from qdbench.cli.plot import plot
+from qdbench.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from qdbench.analysis.collect import Variant
     from qdbench.analysis.findings import Finding
     from qdbench.experiments.protocol import Scale
     from qdbench.experiments.runs import Job
@@ -41,11 +44,13 @@ def reproduce(
     continues after an interruption.
     """
     from qdbench.analysis.collect import collect
-    from qdbench.experiments.protocol import VERSION, scale_of
+    from qdbench.experiments.protocol import REPRODUCED_TASK, VERSION, scale_of
     from qdbench.experiments.session import Settings
     from qdbench.report.page import write_report
     from qdbench.tasks.contract import checked_workers
 
+    if find_spec("matplotlib") is None:  # said now, not after all the runs
+        raise InvalidInput("drawing needs matplotlib: pip install 'qdbench[plot]'")
     chosen, folder = scale_of(scale), out or Path("results") / scale
     n_workers = checked_workers(workers)
     jobs = _jobs(chosen, folder / "runs")
@@ -57,24 +62,21 @@ def reproduce(
     terminal.out.print(_estimate(chosen, jobs, n_workers), soft_wrap=True)
     carry_out(
         jobs,
-        Settings(
-            workers=n_workers,
-            checkpoint_every=checkpoint_every,
-            corrections=chosen.corrections,
-            reevaluations=chosen.reevaluations,
-        ),
+        Settings(workers=n_workers, checkpoint_every=checkpoint_every),
     )
     runs = folder / "runs"
-    compare([runs], out=folder)
-    plot([runs], out=folder / "figures")
-    found = _judge(runs)
-    write_report(collect([runs]), folder / "report.html", results=[runs], findings=found)
+    only = [REPRODUCED_TASK]  # whatever else is in the folder
+    compare([runs], tasks=only, out=folder)
+    plot([runs], tasks=only, out=folder / "figures")
+    collected = collect([runs], tasks=only)
+    found = _judge(collected.variants)
+    write_report(collected, folder / "report.html", results=[runs], tasks=only, findings=found)
     _print_findings(found, folder)
 
 
 def _jobs(scale: Scale, out: Path) -> list[Job]:
     from qdbench.algorithms.registry import configure
-    from qdbench.experiments.loop import Target
+    from qdbench.experiments.loop import Corrections, Target
     from qdbench.experiments.plan import Plan
     from qdbench.experiments.protocol import CONTENDERS, REPRODUCED_TASK
     from qdbench.experiments.runs import Job
@@ -94,7 +96,9 @@ def _jobs(scale: Scale, out: Path) -> list[Job]:
         for seed in range(scale.replications)  # seed by seed, so that what drifts with time hits all alike
         for contender in CONTENDERS
     ]
-    return [Job(plan, plan.folder(out), Target(scale.evaluations)) for plan in plans]
+    corrections = Corrections(scale.corrections, scale.reevaluations)
+    target = Target(scale.evaluations, corrections=corrections)
+    return [Job(plan, plan.folder(out), target) for plan in plans]
 
 
 def _estimate(scale: Scale, jobs: Sequence[Job], workers: int) -> str:
@@ -121,15 +125,13 @@ def _estimate(scale: Scale, jobs: Sequence[Job], workers: int) -> str:
     )
 
 
-def _judge(results: Path) -> list[Finding]:
+def _judge(variants: Sequence[Variant]) -> list[Finding]:
     import numpy as np
 
-    from qdbench.analysis.collect import collect
     from qdbench.analysis.comparable import times_comparable
     from qdbench.analysis.findings import findings
     from qdbench.analysis.measures import final, fixed_interval
 
-    variants = collect([results]).variants
     measured = {}
     for variant in variants:
         rows = [final(run, fixed_interval(run)) for run in variant.runs]

@@ -27,6 +27,8 @@ def correct_run(
         run = load(path)
         if run.status not in ("finished", "stopped"):
             raise InvalidInput(f"{path} has the status {run.status}; finish it before it is corrected")
+        if not run.record["totals"]["evaluations"]:
+            raise InvalidInput(f"{path} was stopped in its first iteration: it has no elites to correct")
         plan = plan or plan_from(run.record, run.record["name"])
         recorded = run.record["task"]["fingerprint"]
         if plan.task.fingerprint != recorded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from qdbench.archives.stored import Container
 from qdbench.errors import InvalidInput
 from qdbench.experiments.files import FORMAT, damage_named, read_npz, write_npz
 from qdbench.experiments.interrupt import Interrupt
-from qdbench.experiments.plan import Plan
+from qdbench.experiments.plan import Plan, differences
 from qdbench.experiments.store import RunFolder
 from qdbench.metrics.robustness import Reevaluations
 from qdbench.seeds import Seeds, numbered_seeds
@@ -58,26 +59,24 @@ class Corrector:
     def __init__(self, plan: Plan, folder: RunFolder, container: Container, n: int, workers: int) -> None:
         self._plan, self._folder, self._container = plan, folder, container
         self._n, self._workers = n, workers
-        self._row_of: dict[int, int] = {}
+        self._keys: list[int] = []  # the evaluation that made each re-evaluated elite, row by row
+        self._originals: list[float] = []  # its fitness then
         dimensions = len(plan.task.cells)
         self._fitness: list[NDArray[np.float64]] = [np.empty((0, n))]
         self._descriptors: list[NDArray[np.float64]] = [np.empty((0, n, dimensions))]
         self._snapshots: list[dict[str, NDArray[Any]]] = []
+        require_continuable(folder, plan, n)
         if folder.corrected_path.exists():
             self._continue()
 
     def _continue(self) -> None:
         arrays = read_npz(self._folder.corrected_path)
         with damage_named(self._folder.corrected_path):
-            found = int(arrays["n_reevaluations"])
             self._fitness, self._descriptors = [arrays["fitness"]], [arrays["descriptors"]]
-            self._row_of = {key: row for row, key in enumerate(arrays["keys"].tolist())}
+            self._keys, self._originals = arrays["keys"].tolist(), arrays["originals"].tolist()
             self._snapshots = _snapshots(arrays)
-        if found != self._n:
-            raise InvalidInput(
-                f"{self._folder.corrected_path} has {found} re-evaluations per elite, not {self._n}; "
-                f"give --reevaluations {found}, or delete the file to begin anew"
-            )
+            if len({len(arrays[name]) for name in ("keys", "originals", "fitness", "descriptors")}) != 1:
+                raise ValueError("its arrays differ in length")
 
     def taken(self, evaluations: int) -> bool:
         """Return whether there is a snapshot of that moment."""
@@ -98,15 +97,13 @@ class Corrector:
         if self.taken(evaluations):
             return
         keys = elites.evaluations[:, 0]
-        missing = np.flatnonzero([key not in self._row_of for key in keys.tolist()])
+        missing = self._missing(keys, elites.fitness)
         total, saved, pause = len(missing) * self._n, time.monotonic(), SAVE_EVERY
         size = max(1, CHUNK_BYTES // (4 * self._plan.task.n_parameters * self._n))
         try:
             for start in range(0, len(missing), size):
-                some = missing[start : start + size]
                 told = partial(_report, progress, start * self._n, total)
-                with interrupt.allowed():
-                    self._evaluate(elites.solutions[some], keys[some], told)
+                self._evaluate(elites, missing[start : start + size], interrupt, told)
                 if time.monotonic() - saved > pause:
                     begun = time.monotonic()
                     self._write()
@@ -115,24 +112,41 @@ class Corrector:
         except BaseException:
             self._write()
             raise
-        rows = np.array([self._row_of[key] for key in keys.tolist()], np.int64)
+        row_of = {key: row for row, key in enumerate(self._keys)}
+        rows = np.array([row_of[key] for key in keys.tolist()], np.int64)
         columns = {"fitness": elites.fitness.copy(), "descriptors": elites.descriptors.copy()}
         moment = np.array(evaluations)
         self._snapshots.append({"evaluations": moment, "rows": rows, "cells": cells.copy(), **columns})
         self._snapshots.sort(key=lambda snapshot: int(snapshot["evaluations"]))
         self._write()
 
+    def _missing(self, keys: NDArray[np.int64], fitness: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return which elites are to be re-evaluated: each once.
+
+        In a run continued elsewhere an evaluation may have another outcome than it had: then it is another
+        elite.
+        """
+        known = dict(zip(self._keys, self._originals, strict=True))
+        new = [known.get(key) != value for key, value in zip(keys.tolist(), fitness.tolist(), strict=True)]
+        _, first = np.unique(keys, return_index=True)
+        return np.array([i for i in np.sort(first) if new[i]], np.int64)
+
     def _evaluate(
-        self, solutions: NDArray[np.float32], keys: NDArray[np.int64], progress: CorrectionProgress
+        self,
+        elites: Evaluated,
+        some: NDArray[np.int64],
+        interrupt: Interrupt,
+        progress: CorrectionProgress,
     ) -> None:
-        task, n = self._plan.task, self._n
-        seeds = np.concatenate([reevaluation_seeds(self._plan, key, n) for key in keys.tolist()])
-        repeated = np.repeat(solutions, n, axis=0)
-        result = task.evaluate(repeated, seeds, workers=self._workers, progress=progress)
-        first = sum(map(len, self._fitness))
+        task, n, keys = self._plan.task, self._n, elites.evaluations[some, 0].tolist()
+        seeds = np.concatenate([reevaluation_seeds(self._plan, key, n) for key in keys])
+        repeated = np.repeat(elites.solutions[some], n, axis=0)
+        with interrupt.allowed():
+            result = task.evaluate(repeated, seeds, workers=self._workers, progress=progress)
         self._fitness.append(result.fitness.reshape(len(keys), n))
         self._descriptors.append(result.descriptors.reshape(len(keys), n, -1))
-        self._row_of |= {key: first + i for i, key in enumerate(keys.tolist())}
+        self._keys += keys
+        self._originals += elites.fitness[some].tolist()
 
     def _write(self) -> None:
         self._fitness = [np.concatenate(self._fitness)]
@@ -151,8 +165,10 @@ class Corrector:
                 "fingerprint": self._plan.task.fingerprint,
                 "algorithm": self._plan.algorithm,
                 "seed": self._plan.seed,
+                "determinants": json.dumps(self._plan.determinants()),
                 "n_reevaluations": self._n,
-                "keys": np.fromiter(self._row_of, np.int64),
+                "keys": np.array(self._keys, np.int64),
+                "originals": np.array(self._originals, np.float64),
                 "fitness": self._fitness[0],
                 "descriptors": self._descriptors[0],
                 "n_snapshots": len(self._snapshots),
@@ -161,6 +177,34 @@ class Corrector:
                 **container,
             },
         )
+
+
+def require_continuable(folder: RunFolder, plan: Plan, n: int) -> None:
+    """Refuse re-evaluations of another run, or another number of them."""
+    path = folder.corrected_path
+    if not path.exists():
+        return
+    arrays = read_npz(path, only=("format", "determinants", "n_reevaluations"))
+    with damage_named(path):
+        others = differences(json.loads(str(arrays["determinants"])), plan.determinants())
+        found = int(arrays["n_reevaluations"])
+    if others:
+        raise InvalidInput(f"{path} is of another run ({'; '.join(others)}); delete it to begin anew")
+    if found != n:
+        raise InvalidInput(
+            f"{path} has {found} re-evaluations per elite, not {n}; "
+            f"give --reevaluations {found}, or delete the file to begin anew"
+        )
+
+
+def is_corrected(folder: RunFolder, evaluations: int) -> bool:
+    """Return whether the elites of that moment have been re-evaluated."""
+    path = folder.corrected_path
+    if not path.exists():
+        return False
+    n = int(read_npz(path, only=("format", "n_snapshots"))["n_snapshots"])
+    moments = read_npz(path, only=("format", *(f"snapshot_{i}_evaluations" for i in range(n))))
+    return evaluations in {int(moment) for moment in moments.values()}
 
 
 def _report(progress: CorrectionProgress, before: int, total: int, done: int, of_chunk: int) -> None:

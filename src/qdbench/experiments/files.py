@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tokenize import TokenError
@@ -26,10 +26,10 @@ def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
     _replace(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 
 
-def read_npz(path: Path, *, without: str = "") -> dict[str, NDArray[Any]]:
-    """Read all arrays of an .npz file but one, or say that it is damaged."""
+def read_npz(path: Path, *, without: str = "", only: Collection[str] = ()) -> dict[str, NDArray[Any]]:
+    """Read all arrays of an .npz file, all but one or only some, or say that it is damaged."""
     with damage_named(path), path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files if name != without}
+        arrays = {name: file[name] for name in only or file.files if name != without}
     _require_format(path, int(arrays.pop("format", np.array(0))))
     return arrays
 

@@ -20,6 +20,9 @@ from qdbench.experiments.store import RunFolder, read_metrics, require_metrics
 from qdbench.seeds import Seeds
 
 COLUMNS = ("fitness", "descriptors", "evaluations", "seeds", "cells")
+RECORDED = (
+    "task", "algorithm", "seed", "name", "status", "target", "totals", "metrics", "environments",
+)  # fmt: skip
 GEOMETRY = ("descriptor_bounds", "shape", "centroids", "threshold")
 
 
@@ -107,7 +110,20 @@ class StoredRun:
         found = read_corrections(folder)
         with damage_named(folder.corrected_path):
             self._require_mine(found.about)
+            self._require_my_elites(found)
         return found
+
+    def _require_my_elites(self, found: StoredCorrections) -> None:
+        """Refuse a correction of the final archive whose elites are not those of the final archive."""
+        if not RunFolder(self.path).archive_path.exists():
+            return
+        archive = self.archive
+        for snapshot in found.snapshots:
+            if snapshot.evaluations == archive.about["n_evaluations"] and not (
+                np.array_equal(snapshot.fitness, archive.fitness)
+                and np.array_equal(snapshot.descriptors, archive.descriptors)
+            ):
+                raise ValueError("its elites are not those of archive.npz")
 
     def _require_mine(self, about: Mapping[str, Any]) -> None:
         record = self.record
@@ -131,7 +147,11 @@ class StoredRun:
 
 def load(path: str | Path) -> StoredRun:
     """Return the run in a folder."""
-    record = RunFolder(Path(path)).read_record()
+    folder = RunFolder(Path(path))
+    record = folder.read_record()
     if record is None:
         raise InvalidInput(f"{str(path)!r} is not the folder of a run: it has no run.json")
+    missing = [key for key in RECORDED if key not in record]
+    if missing:
+        raise DamagedFile(f"{folder.record_path} has no {' or '.join(missing)}; it was not used")
     return StoredRun(Path(path), record)

@@ -61,11 +61,21 @@ class Totals:
 
 
 @dataclass(frozen=True)
+class Corrections:
+    """When elites are re-evaluated, and how often."""
+
+    moments: int = 0
+    """Evenly spaced in evaluations; the last is the end. An iteration that passes several is one moment."""
+    reevaluations: int = 50
+
+
+@dataclass(frozen=True)
 class Target:
-    """When a run ends: with the iteration that reaches either of these."""
+    """When a run ends, with the iteration that reaches either of these; and what is corrected until then."""
 
     evaluations: int | None = None
     seconds: float | None = None
+    corrections: Corrections = Corrections()
 
     def __post_init__(self) -> None:
         if self.seconds is not None and not 0 <= self.seconds < float("inf"):
@@ -119,19 +129,15 @@ class Loop:
         listener: Listener,
         on_checkpoint: Callable[[], None],
         corrector: Corrector | None = None,
-        n_corrections: int = 0,
     ) -> bool:
         """Iterate until the target is reached (True) or an interruption came (False)."""
         due = time.monotonic() + checkpoint_every
-
-        def correct() -> None:
-            if corrector is not None and self._crossed(target, n_corrections):
-                self._correct(corrector, interrupt, listener)
-
         while True:
             try:
-                correct()  # also what an interruption left undone
-                if target.reached(self.totals):
+                done = target.reached(self.totals)
+                if corrector is not None and (done or self._crossed(target)):
+                    self._correct(corrector, interrupt, listener)  # also what an interruption left undone
+                if done:
                     return True
                 self._iterate(interrupt, listener)
             except Interrupted:
@@ -145,14 +151,13 @@ class Loop:
                 on_checkpoint()
                 due = time.monotonic() + max(checkpoint_every, cost / CHECKPOINT_SHARE)
 
-    def _crossed(self, target: Target, n_corrections: int) -> bool:
+    def _crossed(self, target: Target) -> bool:
         """Return whether the last iteration passed one of the evenly spaced moments of the corrections."""
-        if not target.evaluations or not n_corrections:
+        if not target.evaluations:
             return False
+        n = target.corrections.moments
         before, now = self.totals.previous_evaluations, self.totals.evaluations
-        return before * n_corrections // target.evaluations < min(
-            now * n_corrections // target.evaluations, n_corrections
-        )
+        return before * n // target.evaluations < min(now * n // target.evaluations, n)
 
     def _correct(self, corrector: Corrector, interrupt: Interrupt, listener: Listener) -> None:
         """Re-evaluate the elites of this moment: outside the budget and outside the clock."""

@@ -19,7 +19,7 @@ from qdbench.algorithms.registry import find, options
 from qdbench.errors import InvalidInput, QdbenchError, UnknownName
 from qdbench.experiments.interrupt import Interrupt, signals_held_back, signals_let_through
 from qdbench.experiments.loading import StoredRun, load
-from qdbench.experiments.loop import Snapshot, Target, Totals
+from qdbench.experiments.loop import Corrections, Snapshot, Target, Totals
 from qdbench.experiments.plan import Plan, plan_from
 from qdbench.experiments.session import Outcome, Settings, check_plan, execute
 from qdbench.experiments.store import RunFolder
@@ -48,10 +48,12 @@ def check_jobs(jobs: Sequence[Job], settings: Settings) -> None:
         check_plan(job.plan, RunFolder(job.path), job.target, elsewhere=settings.elsewhere)
 
 
-def recorded_job(path: Path, target: Target | None = None) -> Job:
-    """Return the run in a folder as it was begun, with another target if given."""
+def recorded_job(path: Path, target: Target | None = None, corrections: Corrections | None = None) -> Job:
+    """Return the run in a folder as it was begun, with another target or corrections if given."""
     record = load(path).record
-    return Job(plan_from(record, record["name"]), path, target or Target(**record["target"]))
+    chosen = target or Target(**record["target"])
+    as_begun = Corrections(**record.get("corrections", {}))
+    return Job(plan_from(record, record["name"]), path, replace(chosen, corrections=corrections or as_begun))
 
 
 def execute_all(

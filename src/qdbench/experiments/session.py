@@ -16,7 +16,7 @@ from typing import Any, Literal
 from qdbench.algorithms.contract import Algorithm
 from qdbench.algorithms.state import flatten
 from qdbench.errors import DamagedFile, InvalidInput, QdbenchError
-from qdbench.experiments.corrections import Corrector
+from qdbench.experiments.corrections import Corrector, is_corrected, require_continuable
 from qdbench.experiments.environment import environment
 from qdbench.experiments.files import damage_named
 from qdbench.experiments.interrupt import Interrupt, Interrupted
@@ -48,15 +48,16 @@ class Settings:
     """Seconds between checkpoints, at least; longer where one takes long."""
     elsewhere: bool = False
     """Continue a run that began on another CPU or with other versions."""
-    corrections: int = 0
-    """At how many moments, evenly spaced in evaluations, all elites are re-evaluated."""
-    reevaluations: int = 50
 
 
 def check_plan(plan: Plan, folder: RunFolder, target: Target, *, elsewhere: bool) -> dict[str, Any] | None:
     """Return the record of the run in a folder, if there is one and this plan may continue it."""
     record = folder.read_record()
+    if target.corrections.moments:
+        require_continuable(folder, plan, target.corrections.reevaluations)
     if record is None:
+        if folder.corrected_path.exists():
+            raise InvalidInput(f"{folder.corrected_path} is of no run here; move it away to begin one")
         return None
     here = environment()
     last = record["environments"][-1]
@@ -70,7 +71,15 @@ def check_plan(plan: Plan, folder: RunFolder, target: Target, *, elsewhere: bool
         raise InvalidInput(
             f"{folder.path} holds another run ({'; '.join(others)}); give --name to make one beside it"
         )
-    if changed and not is_done(record, target) and not elsewhere:
+    if is_done(record, target, folder):
+        return record
+    before = record["totals"]["previous_evaluations"]
+    if target.evaluations is not None and before >= target.evaluations:
+        raise InvalidInput(
+            f"{folder.path} has made {record['totals']['evaluations']:,} evaluations already, more than "
+            f"{target.evaluations:,}; give a larger --evaluations"
+        )
+    if changed and not elsewhere:
         raise InvalidInput(
             f"{folder.path} was begun elsewhere ({'; '.join(changed)}): continued here, its bits may differ "
             "from an uninterrupted run; give --elsewhere to continue all the same"
@@ -78,9 +87,12 @@ def check_plan(plan: Plan, folder: RunFolder, target: Target, *, elsewhere: bool
     return record
 
 
-def is_done(record: Mapping[str, Any], target: Target) -> bool:
+def is_done(record: Mapping[str, Any], target: Target, folder: RunFolder) -> bool:
     """Return whether nothing is left to do for a run."""
-    return record["status"] == "finished" and target.reached(Totals.from_json(record["totals"]))
+    totals = Totals.from_json(record["totals"])
+    if record["status"] != "finished" or not target.reached(totals):
+        return False
+    return not target.corrections.moments or is_corrected(folder, totals.evaluations)
 
 
 def execute(
@@ -94,7 +106,7 @@ def execute(
             record = check_plan(plan, folder, target, elsewhere=settings.elsewhere)
             if record is not None:
                 totals = Totals.from_json(record["totals"])
-                if is_done(record, target):
+                if is_done(record, target, folder):
                     return Outcome("skipped", folder.path, totals)
             with interrupt.allowed():  # setting up can take a while
                 run = _Session(plan, folder, target, settings, record)
@@ -147,6 +159,12 @@ class _Session:
             "environments": [*before, here] if before[-1:] != [here] else before,
             "begun": record["begun"] if record else now,
         }
+        wanted, container = target.corrections, self._loop.container
+        self._corrector = (
+            Corrector(plan, folder, container, wanted.reevaluations, settings.workers)
+            if wanted.moments
+            else None
+        )
         self._metrics = MetricsFile(folder.metrics_path, COLUMNS, *metrics)
 
     def _continued(
@@ -178,24 +196,17 @@ class _Session:
         """Iterate; leave archive, checkpoint and record behind, in this order."""
         folder, loop = self._folder, self._loop
         status: Status = "failed"
-        settings = self._settings
         try:
             self._write_record("running")
-            corrector = None
-            if settings.corrections:
-                corrector = Corrector(
-                    self._plan, folder, loop.container, settings.reevaluations, settings.workers
-                )
             done = loop.run(
                 self._target,
                 folder,
                 self._metrics,
                 interrupt,
-                checkpoint_every=settings.checkpoint_every,
+                checkpoint_every=self._settings.checkpoint_every,
                 listener=listener,
                 on_checkpoint=lambda: self._write_record("running"),
-                corrector=corrector,
-                n_corrections=settings.corrections,
+                corrector=self._corrector,
             )
             loop.checkpoint(folder, self._metrics)
             folder.write_archive({**self._provenance(), **loop.archive_arrays()})
@@ -223,7 +234,8 @@ class _Session:
                 "status": status,
                 "reason": reason,
                 "updated": datetime.now(UTC).isoformat(timespec="seconds"),
-                "target": asdict(self._target),
+                "target": {"evaluations": self._target.evaluations, "seconds": self._target.seconds},
+                "corrections": asdict(self._target.corrections),
                 "totals": totals.to_json(),
                 "rest_seconds": totals.seconds - totals.simulation_seconds - totals.algorithm_seconds,
                 "metrics": {"bytes": self._metrics.n_bytes, "crc32": self._metrics.crc},

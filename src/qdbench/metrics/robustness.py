@@ -103,7 +103,12 @@ class SplitHalf:
 
 
 def split_half(container: Container, reevaluations: Reevaluations, interval: Interval) -> SplitHalf:
-    """Place and select the elites by one half of the samples and score them by the other."""
+    """Place and select the elites by one half of the samples and score them by the other.
+
+    An elite with an invalid re-evaluation is lost here too, to both halves.
+    """
+    whole = ~np.isnan(reevaluations.fitness).any(axis=1)
+    reevaluations = Reevaluations(reevaluations.fitness[whole], reevaluations.descriptors[whole])
     halves = reevaluations[::2], reevaluations[1::2]
     if halves[1].fitness.shape[1] == 0:
         return SplitHalf(np.nan, np.nan)
@@ -111,12 +116,11 @@ def split_half(container: Container, reevaluations: Reevaluations, interval: Int
     for chosen_by, scored_by in (halves, halves[::-1]):
         archive = corrected_archive(container, chosen_by)
         fitness, descriptors = (means[archive.elites.evaluations[:, 0]] for means in scored_by.means())
-        known = ~np.isnan(fitness)
-        score = scores(fitness[known], interval).qd_score
+        score = scores(fitness, interval).qd_score
         if container.n_cells is None:
             found.append((np.nan, score))
         else:
-            same = archive.geometry.cells(descriptors[known]) == archive.cells[known]
+            same = archive.geometry.cells(descriptors) == archive.cells
             found.append((float(same.sum()), score))
     coverage, score = np.mean(found, axis=0).tolist()
     return SplitHalf(coverage, score)

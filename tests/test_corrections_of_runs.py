@@ -1,0 +1,207 @@
+"""Which runs' elites are re-evaluated when, and whose re-evaluations are refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from running import SLOW, TASKS, carry_out, command, finished, folder, rewrite, wait_for_rows
+
+import qdbench
+from conftest import Cli
+from qdbench import DamagedFile
+from qdbench.algorithms.registry import configure
+from qdbench.archives.evaluated import Evaluated
+from qdbench.archives.stored import Container
+from qdbench.experiments.corrections import Corrector, read_corrections
+from qdbench.experiments.interrupt import Interrupt
+from qdbench.experiments.plan import Plan
+from qdbench.experiments.store import RunFolder
+
+FEW = ("--reevaluations", "3")
+
+
+def moments(path: Path) -> list[int]:
+    found = qdbench.load(path).corrections
+    return [] if found is None else [snapshot.evaluations for snapshot in found.snapshots]
+
+
+def test_resume_corrects_as_the_run_was_begun(bench: Cli) -> None:
+    process = bench.start("run", "mine:task", *SLOW, "--corrections", "10000", *FEW)
+    path = folder(bench, "map_elites")
+    wait_for_rows(process, path / "metrics.csv", 30)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    end = (qdbench.load(path).record["totals"]["evaluations"] // 96 + 2) * 96
+    done = bench("resume", str(path), "--evaluations", str(end))
+    assert done.returncode == 0, done.stderr
+    assert moments(path)[-1] == end
+    found = qdbench.load(path).corrections
+    assert found is not None
+    assert found.n_reevaluations == 3
+
+
+def test_a_finished_run_is_corrected_when_asked_to(bench: Cli) -> None:
+    assert bench(*command("map_elites", n=480)).returncode == 0
+    path = folder(bench, "map_elites")
+    again = bench(*command("map_elites", "--corrections", "2", *FEW, n=480))
+    assert again.returncode == 0, again.stderr
+    assert moments(path) == [480]
+    assert "skipped" in bench(*command("map_elites", "--corrections", "2", *FEW, n=480)).stdout
+
+
+def test_a_run_ended_by_its_seconds_is_corrected_at_its_end(bench: Cli) -> None:
+    done = bench(*command("map_elites", "--seconds", "0.05", "--corrections", "2", *FEW, n=10**7))
+    assert done.returncode == 0, done.stderr
+    path = folder(bench, "map_elites")
+    assert moments(path) == [qdbench.load(path).record["totals"]["evaluations"]]
+
+
+def test_other_reevaluations_than_before_are_refused_and_nothing_is_touched(bench: Cli) -> None:
+    assert bench(*command("map_elites", "--corrections", "1", *FEW, n=480)).returncode == 0
+    path = folder(bench, "map_elites")
+    before = {file.name: file.read_bytes() for file in path.iterdir()}
+    done = bench(*command("map_elites", "--corrections", "1", "--reevaluations", "4", n=960))
+    assert done.returncode == 2
+    assert "has 3 re-evaluations per elite, not 4" in done.stderr
+    assert {file.name: file.read_bytes() for file in path.iterdir()} == before
+
+
+def test_reevaluations_of_another_run_are_refused(bench: Cli) -> None:
+    for seed in (3, 4):
+        done = bench(*command("map_elites", "--corrections", "1", *FEW, n=480, seed=seed))
+        assert done.returncode == 0, done.stderr
+    mine, other = (folder(bench, "map_elites", seed) for seed in (3, 4))
+    shutil.copy(other / "corrected.npz", mine)
+    with pytest.raises(DamagedFile, match="it is of another run"):
+        moments(mine)
+    done = bench(*command("map_elites", "--corrections", "1", *FEW, n=960))
+    assert done.returncode == 2
+    assert "corrected.npz is of another run (seed 4, here 3); delete it to begin anew" in done.stderr
+    left = bench.folder / "results/sphere/random_search/seed-3"
+    left.mkdir(parents=True)
+    shutil.copy(other / "corrected.npz", left)
+    assert "is of no run here" in bench(*command("random_search", n=480)).stderr
+
+
+def test_a_correction_of_other_elites_is_refused(tmp_path: Path) -> None:
+    namespace: dict[str, Any] = {}
+    exec(TASKS, namespace)
+    task = namespace["task"]
+    one, two = (
+        carry_out(
+            task, "map_elites", 0, path=tmp_path / name, evaluations=480, corrections=1, reevaluations=2,
+            options={"batch_size": "48", "iso_sigma": sigma},
+        )
+        for name, sigma in (("one", "0.01"), ("two", "0.02"))
+    )  # fmt: skip
+    shutil.copy(one / "corrected.npz", two)
+    with pytest.raises(DamagedFile, match=r"its elites are not those of archive\.npz"):
+        moments(two)
+
+
+def corrector(path: Path) -> Corrector:
+    namespace: dict[str, Any] = {}
+    exec(TASKS, namespace)
+    options = configure("map_elites", {})
+    plan = Plan(
+        task=namespace["task"], task_source="mine:task", algorithm="map_elites", options=options, seed=0
+    )
+    path.mkdir(exist_ok=True)
+    grid = {"descriptor_bounds": np.array(plan.task.descriptor_bounds), "shape": np.array(plan.task.cells)}
+    return Corrector(plan, RunFolder(path), Container("grid", grid), 3, 1)
+
+
+def elites(keys: list[int], fitness: list[float]) -> Evaluated:
+    numbers = np.array(keys)[:, None]
+    solutions = (numbers / 100 * np.ones((1, 400))).astype(np.float32)
+    return Evaluated(
+        solutions, np.array(fitness), np.zeros((len(keys), 2)), numbers, numbers.astype(np.uint64)
+    )
+
+
+def test_an_elite_is_reevaluated_once_and_anew_only_if_it_is_another(tmp_path: Path) -> None:
+    made: list[int] = []
+
+    def take(moment: int, keys: list[int], fitness: list[float]) -> None:
+        made.clear()
+        corrector(tmp_path).take(
+            moment,
+            elites(keys, fitness),
+            np.arange(len(keys)),
+            Interrupt(),
+            lambda done, all_: made.append(all_),
+        )
+
+    take(10, [7, 5, 7], [1.0, 2.0, 1.0])  # one evaluation twice
+    assert set(made) == {6}
+    take(20, [5, 9], [2.0, 3.0])
+    assert set(made) == {3}
+    take(30, [5, 9], [2.5, 3.0])  # evaluation 5 made elsewhere, with another outcome
+    assert set(made) == {3}
+    first, second, third = read_corrections(RunFolder(tmp_path)).snapshots
+    assert np.array_equal(first.reevaluations.fitness[0], first.reevaluations.fitness[2])
+    assert np.array_equal(first.reevaluations.fitness[1], second.reevaluations.fitness[0])
+    assert np.array_equal(second.reevaluations.fitness[1], third.reevaluations.fitness[1])
+
+
+def test_a_run_that_has_come_farther_than_asked_is_refused(bench: Cli) -> None:
+    process = bench.start("run", "mine:task", *SLOW)
+    path = folder(bench, "map_elites")
+    wait_for_rows(process, path / "metrics.csv", 20)
+    process.terminate()
+    process.communicate(timeout=30)
+    done = bench("resume", str(path), "--evaluations", "96")
+    assert done.returncode == 2
+    assert "evaluations already, more than 96; give a larger --evaluations" in done.stderr
+    assert qdbench.load(path).status == "stopped"
+
+
+RAISES = """
+import mine
+from dataclasses import replace
+
+def function(solutions, seeds):
+    raise ZeroDivisionError("not\\ntoday")
+
+task = replace(mine.task, name="raises", function=function)
+"""
+
+
+def test_correct_goes_on_after_whatever_goes_wrong(bench: Cli) -> None:
+    assert bench(*command("map_elites", n=96)).returncode == 0
+    good = folder(bench, "map_elites")
+    (bench.folder / "raising.py").write_text(
+        RAISES.replace("raise Zero", "return mine.sphere(solutions, seeds)  # ")
+    )
+    raises = bench.folder / "results/raises/map_elites/seed-0"
+    assert bench("run", "raising:task", "--evaluations", "48", "--batch-size", "48").returncode == 0
+    (bench.folder / "raising.py").write_text(RAISES)
+    foreign = bench.folder / "results/sphere/map_elites/seed-8"
+    shutil.copytree(good, foreign)
+    record = json.loads((good / "run.json").read_text())
+    rewrite(foreign / "run.json", totals=record["totals"] | {"evaluations": 0})
+    other = bench.folder / "results/sphere/map_elites/seed-9"
+    shutil.copytree(good, other)
+    (other / "metrics.csv").unlink()
+    done = bench("correct", "results", *FEW)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert f"{raises.relative_to(bench.folder)}: ZeroDivisionError: not today" in done.stderr
+    assert "seed-8: " in done.stderr
+    assert "seed-9: " in done.stderr
+    assert "seed-3" in done.stdout
+
+
+def test_a_record_of_something_else_is_one_sentence(tmp_path: Path) -> None:
+    from qdbench.experiments.files import write_json
+
+    path = finished(tmp_path)
+    write_json(path / "run.json", {"some": "thing"})
+    with pytest.raises(DamagedFile, match=r"run.json has no task or algorithm or seed.*it was not used"):
+        qdbench.load(path)
