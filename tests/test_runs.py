@@ -275,3 +275,12 @@ def test_seconds_end_a_run_and_continue_over_a_resume(tmp_path: Path) -> None:
     assert (np.diff(longer.metrics["seconds"]) > 0).all()
     with pytest.raises(InvalidInput, match="needs an end"):
         finished(tmp_path, evaluations=None)
+
+
+def test_a_fitness_outside_the_interval_is_told_at_once(bench: Cli) -> None:
+    (bench.folder / "mine.py").write_text(
+        (bench.folder / "mine.py").read_text().replace("(-400, 1)", "(-1, 1)")
+    )
+    done = bench(*command("map_elites", n=48))
+    assert done.returncode == 0
+    assert "seed-3 is outside the task's interval [-1, 1]" in done.stderr

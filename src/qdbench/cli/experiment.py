@@ -246,6 +246,13 @@ def _print_outcomes(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
             except (QdbenchError, OSError) as error:
                 terminal.err.print(str(error), soft_wrap=True)
         totals = outcome.totals
+        low, high = job.plan.task.fitness_bounds
+        if totals.lowest_fitness < low or totals.highest_fitness > high:
+            terminal.err.print(
+                f"warning: a fitness of {job.path} is outside the task's interval [{low:g}, {high:g}]: "
+                "its cells may score below 0 or above 1",
+                soft_wrap=True,
+            )
         label = job.plan.label if labels.count(job.plan.label) == 1 else str(job.path)
         table.add_row(label, outcome.status, f"{totals.evaluations:,}", f"{totals.seconds:,.1f}", *numbers)
     terminal.out.print(table)
