@@ -22,7 +22,8 @@ types: $(VENV)/ready
 	$(VENV)/bin/mypy
 
 test: $(VENV)/ready
-	$(VENV)/bin/pytest
+	$(VENV)/bin/pytest -m "not alone" --numprocesses auto --dist loadfile
+	$(VENV)/bin/pytest -m alone
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "qdbench needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.11")'

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from noisy_runs import ALGORITHMS, noisy, run
-from running import TASKS
 
 import qdbench
+from noisy_runs import ALGORITHMS, noisy, run
+from running import TASKS
 
 settings.register_profile("qdbench", deadline=None, derandomize=True, max_examples=15, print_blob=True)
 settings.load_profile("qdbench")

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import mujoco
 import numpy as np
+import pytest
 
 import qdbench
 from qdbench import simulation
@@ -27,6 +28,7 @@ def test_the_replay_goes_where_the_policies_went() -> None:
     assert np.array_equal(np.concatenate(ended), expected.descriptors)
 
 
+@pytest.mark.alone
 def test_a_falling_robot_costs_what_it_lived() -> None:
     result = benchmark(qdbench.TASKS["hopper_uni"], workers=2, repeats=1)
     assert result.as_lived.evaluations > 5 * result.whole.evaluations

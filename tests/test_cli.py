@@ -74,6 +74,7 @@ def test_rollout_saves_every_step(cli: Cli, tmp_path: Path) -> None:
         assert saved["survive"].shape == (20,)
 
 
+@pytest.mark.alone
 def test_bench_measures_what_it_says(cli: Cli) -> None:
     done = cli("bench", "hopper_uni", "ant_omni", "--repeats", "1", "--episode-length", "20", "--json")
     assert done.returncode == 0, done.stderr
@@ -136,6 +137,7 @@ def test_bad_input_is_one_line_and_exit_code_2(sentence: str, cli: Cli, tmp_path
     assert done.stdout == ""
 
 
+@pytest.mark.alone
 def test_ctrl_c_stops_within_a_second(cli: Cli) -> None:
     process = cli.start("evaluate", "halfcheetah_uni", "--random", "5000", "--workers", "2")
     deadline = time.monotonic() + 60
@@ -169,6 +171,7 @@ def test_version_and_bare_command(cli: Cli) -> None:
     assert bare.stderr == ""
 
 
+@pytest.mark.alone
 def test_tasks_answers_at_once(cli: Cli) -> None:
     def seconds() -> float:
         start = time.monotonic()

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from running import carry_out
 from scipy import stats
 
 from qdbench import FunctionTask, InvalidInput, load
@@ -23,6 +22,7 @@ from qdbench.analysis.compare import METRICS, Comparison, Entry, compare, times_
 from qdbench.analysis.measures import final, pooled_interval
 from qdbench.experiments.loading import StoredArchive
 from qdbench.experiments.store import RunFolder
+from running import carry_out
 
 ALGORITHMS = ("cvt_map_elites", "map_elites", "map_elites_unstructured")
 TASKS = ("toy_a", "toy_b")

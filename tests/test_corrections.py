@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from running import TASKS, carry_out, results, wait_for_rows
 
 import qdbench
 from conftest import Cli
@@ -36,6 +35,7 @@ from qdbench.metrics.robustness import (
     split_half,
 )
 from qdbench.metrics.scores import Scores, scores
+from running import TASKS, carry_out, results, wait_for_rows
 
 FITNESS = st.floats(-50, 50, allow_nan=False).map(lambda x: round(x, 1))  # ties happen
 GRID = Container("grid", {"descriptor_bounds": np.array([[0.0, 1.0]]), "shape": np.array([10])})

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from running import SLOW, TASKS, carry_out, command, finished, folder, rewrite, wait_for_rows
 
 import qdbench
 from conftest import Cli
@@ -22,6 +21,7 @@ from qdbench.experiments.corrections import Corrector, read_corrections
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.plan import Plan
 from qdbench.experiments.store import RunFolder
+from running import SLOW, TASKS, carry_out, command, finished, folder, rewrite, wait_for_rows
 
 FEW = ("--reevaluations", "3")
 

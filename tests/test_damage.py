@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import command, finished, folder, results, rewrite, wait_for_rows
 
 import qdbench
 from conftest import Cli
 from qdbench import DamagedFile, QdbenchError, stream
+from running import command, finished, folder, results, rewrite, wait_for_rows
 
 
 def damages(data: bytes) -> list[bytes]:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from running import SLOW, command, finished, folder, results, wait_for_rows
 
 import qdbench
 from conftest import Cli
@@ -19,6 +18,7 @@ from qdbench import stream
 from qdbench.algorithms import registry
 from qdbench.experiments.loop import CHECKPOINT_SHARE
 from qdbench.experiments.store import RunFolder
+from running import SLOW, command, finished, folder, results, wait_for_rows
 
 
 @pytest.mark.parametrize("algorithm", registry.algorithms())
@@ -44,6 +44,7 @@ def test_killed_runs_resume_to_the_same_bits(algorithm: str, bench: Cli) -> None
     assert results(path) == expected
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_stop_within_a_second_and_keep_the_last_iteration(number: int, bench: Cli) -> None:
     process = bench.start("run", "mine:task", *SLOW)
@@ -123,6 +124,7 @@ def test_what_a_kill_left_half_written_is_removed(bench: Cli) -> None:
     assert results(path) == results(folder(bench, "map_elites", out="whole"))
 
 
+@pytest.mark.alone
 def test_a_robot_task_stops_within_a_second(bench: Cli) -> None:
     process = bench.start("run", "ant_omni", "--evaluations", "100000", "--batch-size", "64")
     path = bench.folder / "results/ant_omni/map_elites/seed-0"

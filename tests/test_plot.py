@@ -12,10 +12,10 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
-from noisy_runs import ALGORITHMS, noisy, run
 from numpy.typing import NDArray
 
 import qdbench
+from noisy_runs import ALGORITHMS, noisy, run
 from qdbench import InvalidInput
 from qdbench.algorithms.registry import BUILT_IN, WITH_RIBS
 from qdbench.analysis.collect import collect

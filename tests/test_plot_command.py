@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from noisy_runs import noisy, run
 
 import qdbench
 from conftest import Cli
+from noisy_runs import noisy, run
 from qdbench import InvalidInput, UnknownName
 from qdbench.cli import plot
 from qdbench.experiments.store import RunFolder

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from html_page import Element, parsed, require_sound, rows_of
 from matplotlib.image import imread
 from numpy.typing import NDArray
-from running import carry_out
 
 import qdbench
 from conftest import Cli
+from html_page import Element, parsed, require_sound, rows_of
 from qdbench import FunctionTask, InvalidInput, UnknownName
 from qdbench.analysis.collect import collect
 from qdbench.analysis.compare import compare
@@ -29,6 +28,7 @@ from qdbench.cli import report as command
 from qdbench.experiments.store import RunFolder
 from qdbench.report import markup
 from qdbench.report.page import Report, commands, write_report
+from running import carry_out
 
 EVIL = "<script>alert('x')</script>&\"\x07"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

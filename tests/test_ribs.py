@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from small_problem import BOX, evaluate, iterate, problem
 
 from qdbench.algorithms.conformance import check_algorithm
 from qdbench.algorithms.contract import Algorithm, Problem
@@ -19,6 +18,7 @@ from qdbench.algorithms.registry import build, configure
 from qdbench.archives.geometry import Grid
 from qdbench.errors import BrokenAlgorithm, InvalidInput
 from qdbench.seeds import stream
+from small_problem import BOX, evaluate, iterate, problem
 
 pytest.importorskip("ribs")
 

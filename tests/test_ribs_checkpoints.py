@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from small_problem import evaluate, iterate, problem
 
 from qdbench.algorithms.registry import build
 from qdbench.errors import BrokenAlgorithm, DamagedFile
+from small_problem import evaluate, iterate, problem
 
 pytest.importorskip("ribs")
 

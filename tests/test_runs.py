@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from running import command, finished, folder, results, wait_for_rows
 
 import qdbench
 from conftest import Cli
 from qdbench import FunctionTask, InvalidInput
 from qdbench.algorithms import registry
 from qdbench.experiments.loop import COLUMNS
+from running import command, finished, folder, results, wait_for_rows
 
 
 def test_the_same_command_skips_resumes_and_extends(bench: Cli) -> None:

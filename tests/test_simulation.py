@@ -222,6 +222,7 @@ class Stop(Exception):
     pass
 
 
+@pytest.mark.alone
 def test_an_exception_in_the_main_thread_stops_the_workers_within_a_second() -> None:
     """Ctrl-C arrives in the same place as an error in the progress callback does."""
 
