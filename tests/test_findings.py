@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qdbench.analysis.findings import Finding, Values, findings
+from qdbench.analysis.findings import CAVEAT, Finding, Values, findings
 
 Replications = dict[str, dict[str, Values]]
 
@@ -69,11 +69,43 @@ def test_too_little_or_too_noisy_data_is_undecided() -> None:
     missing = measured()
     del missing["cvt_map_elites"]
     assert findings(missing)[0].verdict == "undecided"
-    assert "too few replications" in findings(missing)[0].numbers[0]
+    few = "too few replications of cvt_map_elites (0, at least 5 are needed)"
+    assert findings(missing)[0].numbers[0].endswith(few)
     undefined = measured()
     undefined["map_elites"]["coverage_loss"][3] = np.nan
     assert findings(undefined)[3].verdict == "undecided"
+    said = "coverage loss of map_elites: undefined in 1 of 10 replications of map_elites"
+    assert findings(undefined)[3].numbers[0] == said
     assert findings(measured(), "the machines differ")[2].verdict == "undecided"
+
+
+def test_what_cannot_be_divided_by_is_named_and_no_warning_leaks() -> None:
+    nothing = measured({"random_search": {"qd_score": 0.0}})
+    found = findings(nothing)[1]
+    assert found.verdict == "undecided"
+    assert "random_search: the mean of random_search is 0, in the data" in found.numbers[0]
+    seldom = measured()
+    seldom["random_search"]["qd_score"][1:] = 0.0  # every third resample has a mean of 0: infinitely worse
+    found = findings(seldom)[1]
+    assert found.verdict == "holds"
+    assert found.numbers[0].endswith("to +inf%")
+    steady = measured()
+    steady["map_elites"]["corrected_coverage"][:] = 7.0
+    found = findings(steady)[5]
+    assert found.verdict == "undecided"
+    assert "corrected coverage, map_elites: the latter is 0" in found.numbers[0]
+
+
+def test_the_ceiling_of_omni_tasks_and_small_samples_are_mentioned() -> None:
+    assert "standing still without torque" in findings(measured())[5].numbers[-1]
+    assert "5 normal values holds the truth in about 84 %" in CAVEAT
+    generator = np.random.default_rng(0)
+    held = 0
+    for _ in range(500):
+        values = generator.normal(size=5)
+        low, high = np.quantile(values[generator.integers(5, size=(1000, 5))].mean(axis=1), (0.025, 0.975))
+        held += low <= 0 <= high
+    assert held / 500 == pytest.approx(0.84, abs=0.05)
 
 
 def test_the_numbers_are_told_and_always_the_same() -> None:

@@ -22,7 +22,7 @@ from html_page import Element, parsed, require_sound, rows_of
 from qdbench import FunctionTask, InvalidInput, UnknownName
 from qdbench.analysis.collect import collect
 from qdbench.analysis.compare import compare
-from qdbench.analysis.findings import Finding
+from qdbench.analysis.findings import CAVEAT, Finding
 from qdbench.analysis.tables import METHOD, tables
 from qdbench.cli import report as command
 from qdbench.experiments.store import RunFolder
@@ -140,6 +140,7 @@ def test_three_pictures_a_task_and_a_verdict(page: tuple[Path, Element, Report])
     assert "does not hold" in root.text
     assert "A <claim>." in root.text
     assert "a number: 12 %" in root.text
+    assert root.text.count(CAVEAT) == 1
 
 
 def test_the_same_runs_give_the_same_page(results: Path, tmp_path: Path) -> None:
@@ -157,6 +158,7 @@ def test_one_run_without_corrections(tmp_path: Path) -> None:
     root, report = written(tmp_path / "one.html", path, interval="pooled", on="grid", title="One & only")
     assert next(root.all("h1")).text == next(root.all("title")).text == "One & only"
     assert "Tests and aggregates" not in root.text
+    assert CAVEAT not in root.text  # there are no findings
     assert len(list(root.all("img"))) == 2
     assert "no final archive was corrected" in root.text
     assert root.text.count("1 run;") == 1

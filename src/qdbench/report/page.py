@@ -13,7 +13,7 @@ from typing import Any
 import qdbench
 from qdbench.analysis.collect import Collected, Variant
 from qdbench.analysis.compare import METRICS, Comparison, IntervalKind, compare
-from qdbench.analysis.findings import Finding
+from qdbench.analysis.findings import CAVEAT, Finding
 from qdbench.analysis.measures import On
 from qdbench.analysis.resolution import resolution_warning
 from qdbench.analysis.tables import METHOD, Table, interval_words, tables
@@ -196,12 +196,13 @@ def _options(options: Mapping[str, Any], plain: Any = None) -> str:
 
 
 def _findings(found: Sequence[Finding]) -> str:
-    return "\n".join(
+    shown = [
         f'<div class="finding {one.verdict.replace(" ", "-")}">\n'
         f'<span class="verdict">{text(one.verdict)}</span>\n<div class="ink">\n<h3>{text(one.claim)}</h3>\n'
         f"<p>Criterion: {text(one.criterion)}</p>\n{bullets(one.numbers)}\n</div>\n</div>"
         for one in found
-    )
+    ]
+    return "\n".join((f"<p>{text(CAVEAT)}</p>", *shown)) if shown else ""
 
 
 def _task(task: MeasuredTask, shown: Table, look: Looks, key: str) -> str:
