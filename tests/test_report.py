@@ -7,12 +7,16 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.image import imread
 from numpy.typing import NDArray
 
@@ -27,7 +31,8 @@ from qdbench.analysis.tables import METHOD, tables
 from qdbench.cli import report as command
 from qdbench.experiments.store import RunFolder
 from qdbench.report import markup
-from qdbench.report.page import Report, commands, write_report
+from qdbench.report.measured import MeasuredRun
+from qdbench.report.page import Report, _n_corrections, commands, write_report
 from running import carry_out
 
 EVIL = "<script>alert('x')</script>&\"\x07"
@@ -255,6 +260,43 @@ def test_corrections_that_no_run_makes_are_made_afterwards(results: Path, tmp_pa
     assert "--seconds 5.0" in line
     assert "--corrections" not in line
     assert late == f"qdbench correct {shlex.quote(str(copy))} --reevaluations 4"
+
+
+def planned(sizes: Sequence[int], k: int, end: int) -> list[int]:
+    """Return after how many evaluations a run of these batches is corrected, as the loop decides it."""
+    before, moments = 0, []
+    for size in sizes:
+        now = before + size
+        if before * k // end < min(now * k // end, k):
+            moments.append(now)
+        before = now
+    return moments
+
+
+def command_of(sizes: Sequence[int], moments: Sequence[int], end: int) -> int:
+    curves = SimpleNamespace(
+        evaluations=np.cumsum(sizes).astype(float), corrected_evaluations=np.array(moments)
+    )
+    run = SimpleNamespace(record={"target": {"evaluations": end}})
+    return _n_corrections(cast(MeasuredRun, SimpleNamespace(run=run, curves=curves, corrected=True)))
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.integers(0, 11), st.integers(0, 8))
+def test_a_number_of_corrections_is_found_again(sizes: list[int], k: int, beyond: int) -> None:
+    end = max(sum(sizes) - beyond % sizes[-1], 1)  # a run ends with the iteration that reaches its target
+    moments = planned(sizes, 1 + k % len(sizes), end)
+    found = command_of(sizes, moments, end)
+    assert found > 0
+    assert planned(sizes, found, end) == moments
+
+
+def test_an_extended_run_takes_no_time() -> None:
+    sizes = [256] * 4000
+    moments = [*planned(sizes[:2000], 10, 512_000), *planned(sizes, 2, 1_024_000)[1:]]
+    assert len(moments) == 11
+    begun = time.perf_counter()
+    assert command_of(sizes, moments, 1_024_000) == 0
+    assert time.perf_counter() - begun < 0.2  # one by one it took seconds
 
 
 # The command

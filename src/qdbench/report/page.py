@@ -6,9 +6,10 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import qdbench
 from qdbench.analysis.collect import Collected, Variant
@@ -372,14 +373,19 @@ def _remarks(task: Mapping[str, Any]) -> Iterable[str]:
 
 def _n_corrections(one: MeasuredRun) -> int:
     """Return the --corrections that re-evaluate when the run did; 0 if none do, as after an extension."""
-    end, moments = one.run.record["target"]["evaluations"], one.curves.corrected_evaluations.tolist()
+    end: int | None = one.run.record["target"]["evaluations"]
+    moments: list[float] = one.curves.corrected_evaluations.tolist()
     if not end or not moments or one.corrected is None:
         return 0
-    after = [int(evaluations) for evaluations in one.curves.evaluations.tolist()]
-    for k in range(len(moments), len(after) + 1):  # more would re-evaluate after every iteration too
-        marks = [0, *(min(evaluations * k // end, k) for evaluations in after)]
-        crossed = (old < new for old, new in pairwise(marks))  # as experiments.loop does
-        if [evaluations for evaluations, is_one in zip(after, crossed, strict=True) if is_one] == moments:
+    after = one.curves.evaluations.astype(np.int64)
+    # as long as no iteration is longer than 1/k of the budget, k corrections are k moments
+    larger = max(len(moments), end // int(np.diff(after, prepend=0).max())) + 1
+    most = len(after)  # with batches of one size, more are one after every iteration too
+    candidates: list[int] = [len(moments), *range(larger, most + 1)]
+    for k in candidates:
+        marks = np.minimum(after * k // end, k)
+        crossed = np.diff(marks, prepend=0) > 0  # as experiments.loop does
+        if after[crossed].tolist() == moments:
             return k
     return 0
 
