@@ -137,12 +137,15 @@ def test_csv_keeps_every_digit(comparison: Comparison) -> None:
             strict=True,
         ):
             assert row[column] == "" if np.isnan(value) else float(row[column]) == value
+        interval = ["", ""] if task == "all" else ["-2.0", "12.0"]
+        assert [row[column] for column in tables.MEASURED_BY] == [*interval, "own"]
     pairs = list(csv.DictReader(tables.pairs_csv(comparison).splitlines()))
     for row, pair in zip(pairs, comparison.pairs, strict=True):
         assert row["endpoint"] == ("primary" if pair.primary else "exploratory")
         assert float(row["p"]) == pair.p
         assert float(row["p_holm"]) == pair.p_holm
         assert float(row["improvement"]) == pair.improvement
+        assert [row[column] for column in tables.MEASURED_BY] == ["-2.0", "12.0", "own"]
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,15 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from math import floor, isnan, log10
+from math import floor, isnan, log10, nan
 from typing import Any
 
 from qdbench.analysis.compare import METRICS, PRIMARY, Comparison, Entry, Pair, TaskComparison
 from qdbench.analysis.statistics import CONFIDENCE, FEWEST, RESAMPLES, Estimate
 
 UNDEFINED = "undefined"
+MEASURED_BY = ("interval_low", "interval_high", "on")
+"""The interval of QD scores (losses are always on the fixed one), and whose container: `own` or `grid`."""
 PERCENT = f"{CONFIDENCE:.0%}".replace("%", " %")
 ESTIMATES = ("n", "median", "IQM", f"{PERCENT} interval of the IQM")
 METHOD = (
@@ -242,14 +244,15 @@ def _tex_row(cells: Sequence[str]) -> str:
 
 def estimates_csv(comparison: Comparison) -> str:
     """Return all estimates, one per line, with all their digits; nothing where there is no number."""
-    header = ("task", "variant", "metric", "n", "median", "iqm", "ci_low", "ci_high")
+    header = ("task", "variant", "metric", "n", "median", "iqm", "ci_low", "ci_high", *MEASURED_BY)
     rows = [
-        (one.task, one.variant, one.metric, *_estimate_values(one.estimate))
+        (one.task, one.variant, one.metric, *_estimate_values(one.estimate), *task.interval, comparison.on)
         for task in comparison.tasks
         for one in task.entries
     ]
+    every = (nan, nan, comparison.on)  # each task has an interval of its own
     rows += [
-        ("all", one.variant, f"{one.metric}_per_cell", *_estimate_values(one.estimate))
+        ("all", one.variant, f"{one.metric}_per_cell", *_estimate_values(one.estimate), *every)
         for one in comparison.aggregates
     ]
     return _csv(header, rows)
@@ -263,13 +266,15 @@ def pairs_csv(comparison: Comparison) -> str:
     """Return all tests, one per line, with all their digits."""
     header = (
         "task", "endpoint", "metric", "a", "b", "n_a", "n_b",
-        "improvement", "ci_low", "ci_high", "p", "p_holm",
+        "improvement", "ci_low", "ci_high", "p", "p_holm", *MEASURED_BY,
     )  # fmt: skip
+    intervals = {task.task: task.interval for task in comparison.tasks}
     rows = []
     for pair in comparison.pairs:
         endpoint = "primary" if pair.primary else "exploratory"
         who = (pair.task, endpoint, pair.metric, pair.a, pair.b, pair.n_a, pair.n_b)
-        rows.append((*who, pair.improvement, pair.low, pair.high, pair.p, pair.p_holm))
+        found = (pair.improvement, pair.low, pair.high, pair.p, pair.p_holm)
+        rows.append((*who, *found, *intervals[pair.task], comparison.on))
     return _csv(header, rows)
 
 
