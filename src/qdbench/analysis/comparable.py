@@ -38,6 +38,8 @@ def require_comparable(variants: Sequence[Variant]) -> None:
         raise InvalidInput(
             f"the runs of {task} had different budgets: {budgets}; compare them apart, or resume the shorter"
         )
+    for run in runs:
+        _require_own_target(run)
     places = _where_it_ran(variants)
     if places and runs[0].record["target"]["evaluations"] is None:
         raise InvalidInput(
@@ -59,6 +61,27 @@ def require_comparable(variants: Sequence[Variant]) -> None:
                 f"{both} are both seed {seed} of {variant.label} on {task}: a replication counts once; "
                 "leave one out"
             )
+
+
+def _require_own_target(run: StoredRun) -> None:
+    """Refuse a run that went on after its target: one that was stopped later and then given a smaller one."""
+    for name in ("evaluations", "seconds"):
+        target, done = run.record["target"][name], run.metrics[name]
+        if target is not None and len(done) > 1 and done[-2] >= target:
+            raise InvalidInput(
+                f"the runs of {run.record['task']['name']} had different budgets: {run.path} was given its "
+                f"target of {target:,} {name} when it had made {done[-1]:,.10g}; compare it apart"
+            )
+
+
+def require_equal_reevaluations(task: str, counts: Iterable[tuple[StoredRun, int | None]]) -> None:
+    """Refuse runs whose elites were re-evaluated different numbers of times; None is not at all."""
+    different = "; ".join(differing((run, {"": n}) for run, n in counts if n))
+    if different:
+        raise InvalidInput(
+            f"the elites of {task} were re-evaluated different numbers of times: {different.strip()}; "
+            "corrected metrics depend on it: `qdbench correct --reevaluations N` is needed with one N for all"
+        )
 
 
 def differing(facts: Iterable[tuple[StoredRun, Mapping[str, Any]]]) -> list[str]:
