@@ -47,8 +47,9 @@ def run(
     corrections: int = 3,
     jobs: int = 1,
     batch_size: int = 40,
+    reevaluations: int = 5,
 ) -> Path:
     return carry_out(
         task, algorithm, seed, out=out, options={"batch_size": str(batch_size)}, jobs=jobs,
-        corrections=corrections, reevaluations=5,
+        corrections=corrections, reevaluations=reevaluations,
     )  # fmt: skip

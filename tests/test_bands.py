@@ -78,18 +78,35 @@ def test_long_curves_are_looked_at_evenly(monkeypatch: pytest.MonkeyPatch) -> No
     ]
 
 
-def test_corrected_values_are_those_of_shared_snapshots() -> None:
-    first = curve([10, 20], [1, 2], at=[10, 20], at_seconds=[1.0, 2.0], coverage=[4, 6])
+def test_corrected_values_belong_together_where_their_moments_do() -> None:
+    first = curve([10, 20, 30], [1, 2, 3], at=[10, 20, 30], at_seconds=[1.0, 2.0, 3.0], coverage=[4, 6, 7])
     second = curve([10, 20, 30], [1, 2, 3], at=[20, 30], at_seconds=[4.0, 5.0], coverage=[8, 9])
+    late = curve([10, 20, 30], [1, 2, 3], at=[30], at_seconds=[7.0], coverage=[2])  # corrected afterwards
     without = curve([10], [1])
-    for runs in ([first, second], [first, without, second]):
-        assert rows(corrected_band(runs, "coverage", "evaluations")) == [(20, 6.5, 7, 7.5)]
-        assert rows(corrected_band(runs, "coverage", "seconds")) == [(3.0, 6.5, 7, 7.5)]
-    third = curve([10, 24], [1, 2], at=[24], coverage=[2])  # it ended elsewhere: the last ones
-    assert rows(corrected_band([first, third], "coverage", "evaluations")) == [(22, 3, 4, 5)]
+    for runs in ([first, second, late], [first, without, second, late]):
+        assert rows(corrected_band(runs, "coverage", "evaluations")) == [
+            (20, 6.5, 7, 7.5),  # of two in three; only one has 10
+            (30, 4.5, 7, 8),
+        ]
+        assert rows(corrected_band(runs, "coverage", "seconds")) == [(3.0, 6.5, 7, 7.5), (5.0, 4.5, 7, 8)]
     assert rows(corrected_band([without], "coverage", "seconds")) == []
-    gone = replace(first, corrected={"max_fitness": np.array([np.nan, 1.0])})  # an empty corrected archive
-    np.testing.assert_array_equal(corrected_band([gone], "max_fitness", "evaluations").middle, [np.nan, 1])
+    gone = replace(
+        first, corrected={"max_fitness": np.array([np.nan, 1.0, 2.0])}
+    )  # an empty corrected archive
+    np.testing.assert_array_equal(corrected_band([gone], "max_fitness", "evaluations").middle, [np.nan, 1, 2])
+
+
+def test_other_moments_than_ends_are_never_put_together() -> None:
+    early, other = (
+        curve([10, 24], [1, 2], at=[24], coverage=[2]),
+        curve([10, 20], [1, 2], at=[20], coverage=[6]),
+    )
+    assert rows(corrected_band([early, other], "coverage", "evaluations")) == [(22, 3, 4, 5)]  # their ends
+    extended = curve([10, 20, 40], [1, 2, 3], at=[20], coverage=[5])  # and not corrected again
+    done = [curve([10, 20, 40], [1, 2, 3], at=[40], coverage=[n]) for n in (7, 8, 9)]
+    assert rows(corrected_band([extended, *done], "coverage", "evaluations")) == [(40, 7.5, 8, 8.5)]
+    alone = rows(corrected_band([extended, done[0]], "coverage", "evaluations"))
+    assert alone == [(20, 5, 5, 5), (40, 7, 7, 7)]
 
 
 fitnesses = st.lists(st.integers(-5, 5).map(float), max_size=6)

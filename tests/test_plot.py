@@ -287,8 +287,8 @@ def test_who_was_not_corrected_is_said(noisy_results: Path, tmp_path: Path) -> N
     found = measure_all(tmp_path)
     for draw in (paper_figure, archives_figure, samples_figure):
         said = texts(draw(found, looks_of(found))).replace("\n", " ")
-        assert "map_elites: 3 of 4 replications re-evaluated" in said
-        assert "cvt_map_elites: none of 4 replications re-evaluated" in said
+        assert "map_elites: 3 of 4 replications re-evaluated at the end" in said
+        assert "cvt_map_elites: none of 4 replications re-evaluated at the end" in said
     assert texts(paper_figure(found, looks_of(found))).count("no re-evaluations") == 3
 
 

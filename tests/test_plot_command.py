@@ -95,6 +95,9 @@ def test_refusals(noisy_results: Path, tmp_path: Path, monkeypatch: pytest.Monke
     other = run(tmp_path, replace(noisy(2), cells=(3, 3)), "map_elites", 1, corrections=0)
     with pytest.raises(InvalidInput, match="not of the same task"):
         plot.plot([one, other], out=out)
+    few = run(tmp_path, noisy(2), "map_elites", 2, reevaluations=2)
+    with pytest.raises(InvalidInput, match=r"different numbers of times: 5 \(.*seed-0\), 2 \(.*seed-2\)"):
+        plot.plot([one, few], out=out)
     archive = copy / "archive.npz"
     archive.write_bytes(archive.read_bytes()[:-50])
     with pytest.raises(InvalidInput, match=r"no run can be drawn \(.*archive.npz is damaged"):

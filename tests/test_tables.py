@@ -206,7 +206,7 @@ def test_a_fitness_outside_the_interval_is_loud(cli: Cli) -> None:
     assert done.returncode == 0
     run: StoredRun = load(cli.folder / "results/run")
     assert run.record["totals"]["highest_fitness"] > 10
-    loud = "WARNING: narrow: a fitness of results/run is outside the interval: its values span ["
+    loud = "WARNING: a fitness of results/run is outside the interval: its values span ["
     assert loud in done.stderr
     assert (
         "**Warning: a fitness of results/run is outside the interval"

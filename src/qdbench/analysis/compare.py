@@ -15,7 +15,12 @@ from typing import Literal
 import numpy as np
 
 from qdbench.analysis.collect import Collected, Skipped, Variant
-from qdbench.analysis.comparable import differing, flat, require_comparable
+from qdbench.analysis.comparable import (
+    differing,
+    flat,
+    require_comparable,
+    require_equal_reevaluations,
+)
 from qdbench.analysis.comparable import times_comparable as times_comparable
 from qdbench.analysis.measures import (
     Interval,
@@ -35,6 +40,7 @@ from qdbench.analysis.statistics import (
     improvement_interval,
     mann_whitney,
 )
+from qdbench.analysis.warnings_of_runs import Suspect, about_max_fitness, in_words, suspect
 from qdbench.errors import InvalidInput, QdbenchError
 from qdbench.experiments.loading import StoredRun
 from qdbench.seeds import stream
@@ -141,8 +147,7 @@ class _Measured:
     values: dict[str, float]
     container: str
     n_reevaluations: int | None
-    extremes: Interval
-    """Of all its fitness values and of its elites' mean fitness."""
+    suspect: Suspect
 
 
 def compare(collected: Collected, *, interval: IntervalKind = "fixed", on: On = "own") -> Comparison:
@@ -209,20 +214,14 @@ def _numbers(run: StoredRun, bounds: Interval, on: On, skipped: list[Skipped]) -
         values = final(run, bounds, on)
         correction, where = final_correction(run), container(run, on)
         n = run.corrections.n_reevaluations if run.corrections is not None and correction else None
+        looked_at = suspect(run)
     except (QdbenchError, OSError) as error:
         skipped.append(Skipped(run.path, str(error)))
         return None
     for name in ("coverage", "qd_score", "corrected_coverage", "corrected_qd_score"):
         values[f"{name}_share"] = values[name] / where.n_cells if where.n_cells else np.nan
-    totals = run.record["totals"]
-    known = (
-        [totals["lowest_fitness"], totals["highest_fitness"]] if totals["lowest_fitness"] is not None else []
-    )
-    if correction is not None:
-        means = correction.reevaluations.means()[0]
-        known += means[~np.isnan(means)].tolist()
     cells = f"{where.kind}, {where.n_cells:,} cells" if where.n_cells else f"{where.kind}, no cells"
-    return _Measured(values, cells, n, (min(known), max(known)) if known else (np.nan, np.nan))
+    return _Measured(values, cells, n, looked_at)
 
 
 def _compare_task(
@@ -230,28 +229,16 @@ def _compare_task(
 ) -> TaskComparison:
     task, everything = variants[0].task, [numbers for group in measured.values() for numbers in group]
     runs = [run for variant in variants for run in variant.runs]
-    pairs = list(zip(runs, everything, strict=True))
-    corrected = [(run, {"": numbers.n_reevaluations}) for run, numbers in pairs if numbers.n_reevaluations]
-    different = "; ".join(differing(corrected))
-    if different:
-        raise InvalidInput(
-            f"the elites of {task} were re-evaluated different numbers of times: {different.strip()}; "
-            "corrected metrics depend on it: delete corrected.npz and `qdbench correct` with one number"
-        )
+    counts = [numbers.n_reevaluations for numbers in everything]
+    require_equal_reevaluations(task, zip(runs, counts, strict=True))
     times = times_comparable(variants)
     metrics = [metric for metric in METRICS if metric != "seconds" or not times]
     entries = tuple(
         _entry(task, label, metric, group) for metric in metrics for label, group in measured.items()
     )
-    low, high = bounds
-    warnings = [
-        f"a fitness of {run.path} is outside the interval: its values span [{least:.10g}, {most:.10g}]; its "
-        "cells may score below 0 or above 1"
-        for run, (least, most) in ((run, numbers.extremes) for run, numbers in pairs)
-        if least < low or most > high
-    ]
+    warnings = in_words([numbers.suspect for numbers in everything], bounds)
     notes = (*_notes(task, runs, measured, on), *([times] if times else []))
-    return TaskComparison(task, bounds, PRIMARY if corrected else FALLBACK, entries, tuple(warnings), notes)
+    return TaskComparison(task, bounds, PRIMARY if any(counts) else FALLBACK, entries, tuple(warnings), notes)
 
 
 def _notes(
@@ -277,8 +264,8 @@ def _notes(
     done = sorted({run.record["totals"]["evaluations"] for run in runs})
     if len(done) > 1:
         yield f"runs end with a whole iteration: they made {done[0]:,} to {done[-1]:,} evaluations"
-    if task.endswith("_omni"):
-        yield "standing still without torque reaches the maximum fitness of an omni task: it says little here"
+    if about_max_fitness(task):
+        yield about_max_fitness(task)
 
 
 def _entry(task: str, label: str, metric: str, group: Sequence[_Measured]) -> Entry:

@@ -79,7 +79,7 @@ def _warn(comparison: Comparison) -> None:
         terminal.err.print(f"skipped: {one.path}: {one.reason}", soft_wrap=True)
     for task in comparison.tasks:
         for warning in task.warnings:
-            terminal.err.print(f"WARNING: {task.task}: {warning}", style="bold red", soft_wrap=True)
+            terminal.err.print(f"WARNING: {warning}", style="bold red", soft_wrap=True)
 
 
 def _print_table(table: Table) -> None:

@@ -85,21 +85,10 @@ def _measured(
 
 
 def _warn(found: Sequence[MeasuredTask], skipped: Sequence[Skipped]) -> None:
-    from qdbench.analysis.measures import outside
-    from qdbench.analysis.resolution import resolution_warning
-
     for one in skipped:
         terminal.err.print(f"skipped: {one.path}: {one.reason}", soft_wrap=True)
     for measured in found:
-        sentences = [
-            f"a fitness of {run.path} is outside the interval; its cells may score below 0 or above 1"
-            for run in measured.runs
-            if outside(run, measured.by.interval)
-        ]
-        coarse = (resolution_warning(variant.runs[0].run) for variant in measured.variants)
-        sentences += dict.fromkeys(filter(None, coarse))
-        sentences += [f"{measured.task}: {measured.no_times}"] if measured.no_times else []
-        for sentence in sentences:
+        for sentence in measured.warnings:
             terminal.err.print(f"warning: {sentence}", soft_wrap=True)
 
 

@@ -15,6 +15,7 @@ from qdbench.metrics.profile import profile
 Values = NDArray[np.float64]
 Axis = Literal["evaluations", "seconds"]
 
+QUARTILES = (0.25, 0.5, 0.75)
 MOST_STEPS = 1000
 """Of a staircase; one with more is looked at so many places, more than a page has dots."""
 
@@ -31,7 +32,7 @@ class Band:
 
 def across(x: ArrayLike, replications: Sequence[ArrayLike]) -> Band:
     """Return the band of curves that are known at the same places."""
-    low, middle, high = np.quantile(np.array(replications, np.float64), (0.25, 0.5, 0.75), axis=0)
+    low, middle, high = np.quantile(np.array(replications, np.float64), QUARTILES, axis=0)
     return Band(np.asarray(x, np.float64), low, middle, high)
 
 
@@ -52,21 +53,23 @@ def metric_band(replications: Sequence[Curves], name: str, axis: Axis) -> Band:
 def corrected_band(replications: Sequence[Curves], name: str, axis: Axis) -> Band:
     """Return a corrected metric's band at the snapshots: nothing is known in between.
 
-    Snapshots that all replications took after as many evaluations belong together; where there are none, the
-    last of each. In seconds, a snapshot is where the replications' median is.
+    The ends of all runs that were corrected there belong together, wherever they are. Snapshots along the way
+    do if they were taken after as many evaluations; they count where at least half of the corrected
+    replications have one. A place is the median of its replications'.
     """
-    taken = [curves for curves in replications if len(curves.corrected_evaluations)]
-    if not taken:
-        return across([], [[]])
-    shared = sorted(set.intersection(*(set(curves.corrected_evaluations.tolist()) for curves in taken)))
-    rows = [
-        np.searchsorted(curves.corrected_evaluations, shared) if shared else np.array([-1])
-        for curves in taken
+    groups: dict[float, list[tuple[float, float]]] = {}
+    for curves in replications:
+        places, values = getattr(curves, f"corrected_{axis}").tolist(), curves.corrected[name].tolist()
+        for moment, place, value in zip(curves.corrected_evaluations.tolist(), places, values, strict=True):
+            at_end = moment == curves.evaluations[-1]
+            groups.setdefault(np.inf if at_end else moment, []).append((place, value))
+    enough = sum(len(curves.corrected_evaluations) > 0 for curves in replications) / 2
+    points = [
+        (np.median([place for place, _ in group]), *np.quantile([value for _, value in group], QUARTILES))
+        for moment, group in groups.items()
+        if moment == np.inf or len(group) >= enough
     ]
-    x = np.median(
-        [getattr(curves, f"corrected_{axis}")[row] for curves, row in zip(taken, rows, strict=True)], axis=0
-    )
-    return across(x, [curves.corrected[name][row] for curves, row in zip(taken, rows, strict=True)])
+    return Band(*np.array(sorted(points), np.float64).reshape(-1, 4).T)
 
 
 def profile_band(replications: Sequence[Values], left: float, right: float) -> Band:

@@ -10,7 +10,7 @@ import numpy as np
 
 from qdbench.analysis.measures import CURVES
 from qdbench.report.bands import Axis, Band, corrected_band, metric_band, profile_band
-from qdbench.report.measured import MeasuredTask, MeasuredVariant, Yardstick
+from qdbench.report.measured import MeasuredTask, MeasuredVariant
 from qdbench.report.style import SMALL, WIDTH, Look, add_legend, add_note, count_axis, style
 
 NAMES = {"coverage": "coverage", "qd_score": "QD score", "max_fitness": "max fitness"}
@@ -37,7 +37,7 @@ def paper_figure(measured: MeasuredTask, looks: Looks) -> Any:
         for row, axis in zip(panels, along, strict=True):
             for panel, name in zip(row, CURVES, strict=True):
                 draw_metric(panel, variants, looks, name, axis)
-                panel.set_ylabel(_with_unit(name, variants, by))
+                panel.set_ylabel(_with_unit(name, variants))
         left, right = lower.subplots(1, 2, width_ratios=(1, 1.25))
         draw_profiles(left, variants, looks)
         draw_losses(right, variants, looks)
@@ -150,13 +150,13 @@ def facts(measured: MeasuredTask) -> Iterable[str]:
 
 def about_corrections(variants: Variants) -> Iterable[str]:
     """Return what corrected values are means of, and which of them are missing."""
-    counts = sorted({one.n_reevaluations for variant in variants for one in variant.corrected})
-    if counts:
-        yield f"corrected: means of {' or '.join(map(str, counts))} re-evaluations"
+    counts = {run.n_reevaluations for variant in variants for run in variant.runs if run.n_reevaluations}
+    for count in counts:  # of runs that may be compared there is one at most
+        yield f"corrected: means of {count} re-evaluations"
         for variant in variants:
             n, of = len(variant.corrected), len(variant.runs)
             if n < of:
-                yield f"{variant.label}: {n or 'none'} of {of} replications re-evaluated"
+                yield f"{variant.label}: {n or 'none'} of {of} replications re-evaluated at the end"
 
 
 def draw_band(
@@ -181,10 +181,10 @@ def draw_band(
     )
 
 
-def _with_unit(name: str, variants: Variants, by: Yardstick) -> str:
+def _with_unit(name: str, variants: Variants) -> str:
     if name != "coverage":
         return NAMES[name]
-    kinds = {"grid" if by.on == "grid" else variant.runs[0].kind for variant in variants}
+    kinds = {variant.runs[0].kind for variant in variants}
     units = [
         *(["cells"] if kinds - {"unstructured"} else []),
         *(["elites"] if "unstructured" in kinds else []),

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from qdbench.analysis.collect import Skipped, Variant
-from qdbench.analysis.comparable import require_comparable, times_comparable
+from qdbench.analysis.comparable import require_comparable, require_equal_reevaluations, times_comparable
 from qdbench.analysis.measures import (
     CURVES,
     Curves,
@@ -24,6 +24,7 @@ from qdbench.analysis.measures import (
     placed_fitness,
     pooled_interval,
 )
+from qdbench.analysis.warnings_of_runs import Suspect, in_words, suspect
 from qdbench.errors import InvalidInput, QdbenchError
 from qdbench.experiments.corrections import Correction
 from qdbench.experiments.loading import StoredRun
@@ -79,10 +80,14 @@ class MeasuredRun:
 
     run: StoredRun
     kind: str
-    """Of its container: `grid`, `cvt` or `unstructured`."""
+    """Of the container it is measured on: `grid`, `cvt` or `unstructured`."""
     curves: Curves
     fitness: Values  #: (elites,) of the final archive
     corrected: Corrected | None
+    """Of the final archive."""
+    n_reevaluations: int | None
+    """Of each elite, at any moment of the run."""
+    suspect: Suspect
 
     @property
     def seed(self) -> int:
@@ -104,8 +109,13 @@ class MeasuredVariant:
 
     @property
     def corrected(self) -> list[Corrected]:
-        """Of the replications whose elites were re-evaluated."""
+        """Of the replications whose final elites were re-evaluated."""
         return [run.corrected for run in self.runs if run.corrected is not None]
+
+    @property
+    def has_corrected_curves(self) -> bool:
+        """Whether elites of any moment were re-evaluated."""
+        return any(run.n_reevaluations for run in self.runs)
 
     @property
     def typical(self) -> MeasuredRun:
@@ -127,6 +137,13 @@ class MeasuredTask:
     def runs(self) -> list[StoredRun]:
         """All replications of all algorithms."""
         return [run.run for variant in self.variants for run in variant.runs]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What must not be overlooked."""
+        looked_at = [run.suspect for variant in self.variants for run in variant.runs]
+        found = in_words(looked_at, self.by.interval)
+        return [*found, f"{self.task}: {self.no_times}"] if self.no_times else found
 
 
 def measure(
@@ -156,6 +173,7 @@ def measure(
     if not found:
         return None, skipped
     task = variants[0].task
+    require_equal_reevaluations(task, ((run.run, run.n_reevaluations) for v in found for run in v.runs))
     left = [Variant(task, variant.label, tuple(run.run for run in variant.runs)) for variant in found]
     if skipped and kind == "pooled":  # what cannot be used has no say in the interval
         again, others = measure(left, kind, on)
@@ -177,13 +195,16 @@ def _interval(variants: Sequence[Variant], kind: IntervalKind) -> Interval:
 def measured_run(run: StoredRun, by: Yardstick) -> MeasuredRun:
     """Measure one run."""
     read = StoredRun(run.path, run.record)  # it remembers all it has read; `run` shall not
-    correction = final_correction(read)
+    correction, taken = final_correction(read), curves(read, by.interval, by.on)
+    n = read.corrections.n_reevaluations if read.corrections is not None else None
     return MeasuredRun(
         run,
-        read.archive.kind,
-        curves(read, by.interval, by.on),
+        container(read, by.on).kind,
+        taken,
         placed_fitness(read, by.on),
         None if correction is None else _corrected(read, correction, by),
+        n if len(taken.corrected_evaluations) else None,
+        suspect(read),
     )
 
 

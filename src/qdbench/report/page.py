@@ -16,10 +16,8 @@ from qdbench.analysis.collect import Collected, Variant
 from qdbench.analysis.compare import METRICS, Comparison, IntervalKind, compare
 from qdbench.analysis.findings import CAVEAT, Finding
 from qdbench.analysis.measures import On
-from qdbench.analysis.resolution import resolution_warning
 from qdbench.analysis.tables import METHOD, Table, interval_words, tables
 from qdbench.experiments.files import write_text
-from qdbench.experiments.loading import StoredRun
 from qdbench.experiments.plan import as_json
 from qdbench.report.archives import archives_figure
 from qdbench.report.figures import Looks, in_order, paper_figure
@@ -102,21 +100,10 @@ def write_report(
         comparison,
         tuple(measured),
         tuple(findings),
-        tuple(_warnings(comparison, measured)),
+        tuple(warning for task in measured for warning in task.warnings),
     )
     write_text(path, _page(report, looks(variant.label for variant in collected.variants)))
     return report
-
-
-def _warnings(comparison: Comparison, measured: Sequence[MeasuredTask]) -> Iterable[str]:
-    for compared in comparison.tasks:
-        yield from (f"{compared.task}: {warning}" for warning in compared.warnings)
-    for task in measured:
-        firsts = (variant.runs[0].run for variant in task.variants)
-        coarse = (resolution_warning(StoredRun(run.path, run.record)) for run in firsts)
-        yield from dict.fromkeys(filter(None, coarse))
-        if task.no_times:
-            yield f"{task.task}: {task.no_times}"
 
 
 # The page
