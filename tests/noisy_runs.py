@@ -1,4 +1,7 @@
-"""Small runs of noisy functions in one to six descriptor dimensions, for the tests of figures."""
+"""Small runs of noisy functions in one to six descriptor dimensions, for the tests of figures.
+
+At the end, three algorithms that are measured on other containers than ours.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdbench import FunctionTask
+from qdbench.algorithms.contract import Problem, State
+from qdbench.algorithms.map_elites import MapElites
+from qdbench.archives.archive import Archive
+from qdbench.archives.evaluated import Evaluated
+from qdbench.archives.geometry import Grid
+from qdbench.policy import Parameters
+from qdbench.seeds import bulk_stream
 from running import carry_out
 
 SHAPES = {1: (20,), 2: (8, 7), 4: (3, 2, 4, 2), 6: (2, 2, 2, 2, 2, 2)}
@@ -53,3 +63,46 @@ def run(
         task, algorithm, seed, out=out, options={"batch_size": str(batch_size)}, jobs=jobs,
         corrections=corrections, reevaluations=reevaluations,
     )  # fmt: skip
+
+
+class SmallGrid(MapElites):
+    """It has a grid of its own, which is not the task's."""
+
+    def _empty_archive(self, problem: Problem) -> Archive:
+        return Archive(Grid(problem.descriptor_bounds, (3, 3)), problem.n_parameters)
+
+
+class KeepsAll:
+    """It has no archive, and hands over all it ever found, several solutions of a cell."""
+
+    def __init__(self, problem: Problem, seed: int, *, batch_size: int = 40) -> None:
+        self._problem, self._seed, self._batch_size = problem, seed, batch_size
+        columns = np.empty((0, problem.n_parameters), np.float32), np.empty(0)
+        dimensions = len(problem.cells)
+        self._found = Evaluated(
+            *columns, np.empty((0, dimensions)), np.empty((0, 1), np.int64), np.empty((0, 1), np.uint64)
+        )
+
+    def ask(self) -> Parameters:
+        return self._problem.random_solutions(self._batch_size, bulk_stream(self._seed, len(self._found)))
+
+    def tell(self, evaluated: Evaluated) -> None:
+        found, new = vars(self._found), vars(evaluated[evaluated.valid])
+        self._found = Evaluated(**{name: np.concatenate([found[name], new[name]]) for name in found})
+
+    def collection(self) -> Evaluated:
+        return self._found
+
+    def state(self) -> State:
+        return vars(self._found)
+
+    def restore(self, state: State) -> None:
+        self._found = Evaluated(**state)
+
+
+class WideGrid(MapElites):
+    """Its grid has the task's cells, on a box that is ten times as wide."""
+
+    def _empty_archive(self, problem: Problem) -> Archive:
+        wide = [(10 * low, 10 * high) for low, high in problem.descriptor_bounds]
+        return Archive(Grid(wide, problem.cells), problem.n_parameters)

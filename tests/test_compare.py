@@ -61,13 +61,12 @@ def make(
     name: str = "",
     corrections: int = 2,
     reevaluations: int = 6,
-    workers: int = 1,
-    jobs: int = 1,
+    evaluations: int = 200,
     **options: str,
 ) -> Path:
     return carry_out(
         task, algorithm, seed, path=path, name=name, source="toy", options={"batch_size": "50"} | options,
-        corrections=corrections, reevaluations=reevaluations, workers=workers, jobs=jobs,
+        corrections=corrections, reevaluations=reevaluations, evaluations=evaluations,
     )  # fmt: skip
 
 
@@ -162,7 +161,9 @@ def test_pairs_and_their_adjustment(comparison: Comparison, results: Path) -> No
     assert len(others) == 6
     assert not any(pair.primary for pair in others)
     assert min(pair.p_holm for pair in others) == pytest.approx(min(1, 6 * min(pair.p for pair in others)))
-    assert not {"coverage_share", "self_normalised_qd_score"} & {pair.metric for pair in comparison.pairs}
+    assert not {"coverage_share", "fitness_deviation", "self_normalised_qd_score"} & {
+        pair.metric for pair in comparison.pairs
+    }
 
 
 def test_the_aggregate_over_tasks(comparison: Comparison, results: Path) -> None:

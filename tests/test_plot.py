@@ -22,12 +22,20 @@ from qdbench.analysis.collect import collect
 from qdbench.analysis.measures import CURVES, container, final, final_correction, fixed_interval
 from qdbench.analysis.resolution import resolution_warning
 from qdbench.metrics.robustness import by_samples, split_half
+from qdbench.metrics.scores import self_normalised_qd_score
 from qdbench.report import style
 from qdbench.report.archives import archives_figure, before_and_after
-from qdbench.report.figures import draw_losses, draw_metric, draw_profiles, paper_figure
+from qdbench.report.figures import (
+    draw_losses,
+    draw_metric,
+    draw_profiles,
+    paper_figure,
+    self_normalised_figure,
+)
 from qdbench.report.measured import MeasuredTask, measure, sample_counts
 from qdbench.report.samples import samples_band, samples_figure, split_halves
 from qdbench.report.style import looks, save_figure
+from running import carry_out
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
@@ -145,6 +153,18 @@ def test_curves_are_drawn_as_they_are(measured: MeasuredTask) -> None:
         assert (solid.is_dashed(), dashed.is_dashed()) == (False, True)
 
 
+def test_the_self_normalised_score_is_drawn_along_both_axes(measured: MeasuredTask) -> None:
+    figure = self_normalised_figure(measured, looks_of(measured))
+    assert [axes.get_xlabel() for axes in figure.axes] == ["evaluations", "time (s)"]
+    for i, label in enumerate(looks_of(measured)):
+        (variant,) = (variant for variant in measured.variants if variant.label == label)
+        solid, dashed = figure.axes[0].lines[2 * i : 2 * i + 2]
+        ends = [final(one.run, fixed_interval(one.run))["self_normalised_qd_score"] for one in variant.runs]
+        assert solid.get_ydata()[-1] == pytest.approx(np.median(ends))
+        after = [self_normalised_qd_score(one.fitness) for one in variant.corrected]
+        assert dashed.get_ydata()[-1] == pytest.approx(np.median(after))
+
+
 def test_profiles_are_drawn_exactly(measured: MeasuredTask) -> None:
     axes: Any = Figure().add_subplot()
     draw_profiles(axes, measured.variants, looks_of(measured))
@@ -248,7 +268,7 @@ def n_colours(path: Path) -> int:
 def test_figures_are_legible_and_repeat(measured: MeasuredTask, tmp_path: Path) -> None:
     measured = replace(measured, variants=measured.variants[:2])
     interval = f"QD score on the task's fixed interval [{chr(0x2212)}20, 10]"
-    for draw in (paper_figure, archives_figure, samples_figure):
+    for draw in (paper_figure, self_normalised_figure, archives_figure, samples_figure):
         figure = draw(measured, looks_of(measured))
         png, svg, pdf = save_figure(figure, tmp_path / "first")
         if draw is not paper_figure:  # it takes long, and is made of the same
@@ -259,7 +279,8 @@ def test_figures_are_legible_and_repeat(measured: MeasuredTask, tmp_path: Path) 
         assert pdf.read_bytes().startswith(b"%PDF")
         assert figure.get_figwidth() <= 7
         assert min(t.get_fontsize() for t in figure.findobj(Text) if t.get_text().strip()) >= 7
-        assert interval in texts(figure).replace("\n", " ")
+        scale = "every archive's own range" if draw is self_normalised_figure else interval
+        assert scale in texts(figure).replace("\n", " ")
 
 
 @pytest.mark.usefixtures("only_png")
@@ -290,6 +311,27 @@ def test_who_was_not_corrected_is_said(noisy_results: Path, tmp_path: Path) -> N
         assert "map_elites: 3 of 4 replications re-evaluated at the end" in said
         assert "cvt_map_elites: none of 4 replications re-evaluated at the end" in said
     assert texts(paper_figure(found, looks_of(found))).count("no re-evaluations") == 3
+
+
+def test_what_says_little_is_said_to(measured: MeasuredTask) -> None:
+    for task, told in (("ant_omni", True), ("ant_uni", False)):
+        said = texts(paper_figure(replace(measured, task=task), looks_of(measured))).replace("\n", " ")
+        assert ("standing still without torque reaches the maximum fitness" in said) is told
+
+
+def test_a_run_corrected_before_its_end_is_dashed_and_told(tmp_path: Path) -> None:
+    for evaluations, corrections in ((80, 1), (200, 0)):
+        carry_out(
+            noisy(2), "map_elites", 0, out=tmp_path, options={"batch_size": "40"}, evaluations=evaluations,
+            corrections=corrections, reevaluations=5,
+        )  # fmt: skip
+    found = measure_all(tmp_path)
+    figure = paper_figure(found, looks_of(found))
+    dashed = [line for line in figure.axes[0].lines if line.is_dashed()]
+    assert [line.get_xdata().tolist() for line in dashed] == [[80]]
+    said = texts(figure).replace("\n", " ")
+    assert "corrected: means of 5 re-evaluations; map_elites: none of 1 replications re-evaluated at" in said
+    assert "corrected" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
 def test_times_that_cannot_be_compared_are_left_out(noisy_results: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from test_compare import ALGORITHMS, BOUNDS, SEEDS, TASKS, make_all
 
 from qdbench import load
-from qdbench.analysis.measures import corrected_fitness, final, final_correction
+from qdbench.analysis.measures import corrected_fitness, curves, final, final_correction
 from qdbench.metrics.profile import profile
 
 
@@ -52,6 +52,17 @@ def plain_corrected(arrays: Any, corrected: Any) -> NDArray[np.float64]:
     return np.array(fitness[kept])
 
 
+def plain_deviations(corrected: Any) -> tuple[float, float]:
+    """Return the median standard deviations of fitness and descriptor, elite by elite."""
+    rows = corrected[f"snapshot_{int(corrected['n_snapshots']) - 1}_rows"]
+    found = []
+    for fitness, descriptors in zip(corrected["fitness"][rows], corrected["descriptors"][rows], strict=True):
+        if not np.isnan(fitness).any():
+            spread = np.cov(descriptors.T).trace() ** 0.5
+            found.append((np.std(fitness, ddof=1), spread))
+    return tuple(np.median(found, axis=0).tolist())
+
+
 def plain_metrics(folder: Path) -> tuple[dict[str, float], NDArray[Any], NDArray[Any]]:
     arrays, corrected = (dict(np.load(folder / name)) for name in ("archive.npz", "corrected.npz"))
     low, high = arrays["fitness_bounds"]
@@ -65,6 +76,7 @@ def plain_metrics(folder: Path) -> tuple[dict[str, float], NDArray[Any], NDArray
     for name in ("coverage", "qd_score", "max_fitness"):
         found[f"{name}_loss"] = (found[name] - found[f"corrected_{name}"]) / found[name]
     found["self_normalised_qd_score"] = ((before - before.min()) / np.ptp(before)).sum()
+    found["fitness_deviation"], found["descriptor_deviation"] = plain_deviations(corrected)
     return found, before, after
 
 
@@ -77,6 +89,9 @@ def test_plain_numpy_finds_the_same_in_the_files(task: str, algorithm: str, resu
         expected, before, after = plain_metrics(folder)
         run = load(folder)
         found = final(run, BOUNDS)
+        assert curves(run, BOUNDS).values["self_normalised_qd_score"][-1] == pytest.approx(
+            expected["self_normalised_qd_score"]
+        )
         assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-9)
         assert found["coverage_loss"] > 0
         lost += found["lost_elites"]

@@ -23,6 +23,7 @@ from qdbench.analysis.comparable import (
 )
 from qdbench.analysis.comparable import times_comparable as times_comparable
 from qdbench.analysis.measures import (
+    SELF_NORMALISED,
     Interval,
     On,
     container,
@@ -61,12 +62,15 @@ METRICS = {
     "coverage_loss": "coverage loss",
     "qd_score_loss": "QD score loss",
     "max_fitness_loss": "max fitness loss",
+    "fitness_deviation": "deviation of re-evaluated fitness",
+    "descriptor_deviation": "deviation of re-evaluated descriptor",
     "self_normalised_qd_score": "self-normalised QD score",
     "seconds": "seconds",
 }
 """What is compared, and how it is called."""
-TESTED = [name for name in METRICS if not name.endswith("_share") and name != "self_normalised_qd_score"]
-"""A share says what its count says, and on its own range every archive is its own yardstick."""
+TESTED = [name for name in METRICS if not name.endswith(("_share", "_deviation")) and name != SELF_NORMALISED]
+"""A share says what its count says, a deviation is of the noise and not of an algorithm's success, and on its
+own range every archive is its own yardstick."""
 
 
 @dataclass(frozen=True)
@@ -281,13 +285,15 @@ def _defined(metric: str, group: Sequence[_Measured]) -> Values:
 
 def _why(metric: str, values: Mapping[str, float]) -> str:
     """Return why a run has no such number."""
-    corrected = metric.startswith("corrected_") or metric.endswith("_loss")
+    corrected = metric.startswith("corrected_") or metric.endswith(("_loss", "_deviation"))
     if corrected and np.isnan(values["lost_elites"]):
         return "the elites of the final archive were not re-evaluated (qdbench correct does it)"
     if metric.endswith("_share"):
         return "an unstructured archive has no cells to have a share of (--on grid)"
     if metric.endswith("_loss") and not (metric == "max_fitness_loss" and values["max_fitness"] > 0):
         return "a loss is undefined where the uncorrected value is not above 0"
+    if metric.endswith("_deviation") and values["corrected_coverage"]:
+        return "one re-evaluation has no deviation"
     if corrected:
         return "no elite is left in the corrected archive"
     if values["coverage"] == 0:

@@ -12,14 +12,23 @@ from numpy.typing import NDArray
 from qdbench.archives.stored import Container
 from qdbench.experiments.corrections import Correction
 from qdbench.experiments.loading import StoredRun
+from qdbench.metrics.deviations import deviations
 from qdbench.metrics.robustness import corrected_archive, losses
-from qdbench.metrics.scores import Scores, mean_normalised_fitness, scores, self_normalised_qd_score
+from qdbench.metrics.scores import (
+    Scores,
+    fittest,
+    mean_normalised_fitness,
+    scores,
+    self_normalised_from_sums,
+    self_normalised_qd_score,
+)
 
 Interval = tuple[float, float]
 On = Literal["own", "grid"]
 """What elites are measured on: the algorithm's own container, or the task's grid."""
 
 CURVES = ("coverage", "qd_score", "max_fitness")
+SELF_NORMALISED = "self_normalised_qd_score"
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +37,10 @@ class Curves:
 
     evaluations: NDArray[np.float64]  #: (iterations,)
     seconds: NDArray[np.float64]  #: (iterations,)
-    values: dict[str, NDArray[np.float64]]  #: by name from CURVES, (iterations,)
+    values: dict[str, NDArray[np.float64]]  #: by name from CURVES or SELF_NORMALISED, (iterations,)
     corrected_evaluations: NDArray[np.float64]  #: (snapshots,)
     corrected_seconds: NDArray[np.float64]  #: (snapshots,)
-    corrected: dict[str, NDArray[np.float64]]  #: by name from CURVES, (snapshots,)
+    corrected: dict[str, NDArray[np.float64]]  #: by the same names, (snapshots,)
 
 
 def fixed_interval(run: StoredRun) -> Interval:
@@ -49,22 +58,13 @@ def pooled_interval(runs: Iterable[StoredRun]) -> Interval:
 
 
 def container(run: StoredRun, on: On) -> Container:
-    """Return the container a run is measured on."""
-    own = run.archive.container
-    if on == "own" or own.kind == "grid":
-        return own
-    grid = {
-        "descriptor_bounds": own.arrays["descriptor_bounds"],
-        "shape": np.array(run.archive.about["grid_shape"]),
-    }
-    return Container("grid", grid)
-
-
-def outside(run: StoredRun, interval: Interval) -> bool:
-    """Return whether any fitness of a run lies outside an interval: a cell may then score above 1."""
-    totals = run.record["totals"]
-    low, high = totals["lowest_fitness"], totals["highest_fitness"]
-    return low is not None and (low < interval[0] or high > interval[1])
+    """Return the container a run is measured on: what `metrics.csv` has its columns of."""
+    if on == "own":
+        return run.archive.container
+    bounds = np.array(run.record["task"]["options"]["descriptor_bounds"], np.float64)
+    return Container(
+        "grid", {"descriptor_bounds": bounds, "shape": np.array(run.archive.about["grid_shape"])}
+    )
 
 
 def final(run: StoredRun, interval: Interval, on: On = "own") -> dict[str, float]:
@@ -73,7 +73,7 @@ def final(run: StoredRun, interval: Interval, on: On = "own") -> dict[str, float
     last = {name: float(values[-1]) for name, values in run.metrics.items()}
     fitness = placed_fitness(run, on)
     before = _from_sums(last, prefix, interval)
-    found = {**_plain(before), "self_normalised_qd_score": self_normalised_qd_score(fitness)}
+    found = {**_plain(before), SELF_NORMALISED: self_normalised_qd_score(fitness)}
     correction = final_correction(run)
     after = None if correction is None else corrected_scores(run, correction, interval, on)
     names = ("coverage", "qd_score", "max_fitness", "mean_fitness")
@@ -82,6 +82,8 @@ def final(run: StoredRun, interval: Interval, on: On = "own") -> dict[str, float
     lost = None if after is None else asdict(losses(_on(before, fixed), _on(after, fixed)))
     found |= {f"{name}_loss": np.nan if lost is None else lost[name] for name in CURVES}
     found["lost_elites"] = np.nan if correction is None else float(correction.reevaluations.lost)
+    spread = (np.nan, np.nan) if correction is None else deviations(correction.reevaluations)
+    found["fitness_deviation"], found["descriptor_deviation"] = spread
     found["seconds"] = last["seconds"]
     found["evaluations"] = last["evaluations"]
     return found
@@ -93,14 +95,17 @@ def curves(run: StoredRun, interval: Interval, on: On = "own") -> Curves:
     metrics = run.metrics
     low, high = interval
     coverage = metrics[f"{prefix}coverage"].astype(np.float64)
+    total, least, most = (metrics[f"{prefix}{name}_fitness"] for name in ("sum", "min", "max"))
     values = {
         "coverage": coverage,
-        "qd_score": (metrics[f"{prefix}sum_fitness"] - coverage * low) / (high - low),
-        "max_fitness": metrics[f"{prefix}max_fitness"].astype(np.float64),
+        "qd_score": (total - coverage * low) / (high - low),
+        "max_fitness": most.astype(np.float64),
+        SELF_NORMALISED: self_normalised_from_sums(coverage, total, least, most),
     }
     stored = run.corrections.snapshots if run.corrections is not None else ()
     snapshots = [s for s in stored if s.evaluations <= metrics["evaluations"][-1]]
-    measured = [_plain(corrected_scores(run, snapshot, interval, on)) for snapshot in snapshots]
+    fitness = [corrected_fitness(run, snapshot, on) for snapshot in snapshots]
+    measured = [_plain(scores(f, interval)) | {SELF_NORMALISED: self_normalised_qd_score(f)} for f in fitness]
     moments = np.array([snapshot.evaluations for snapshot in snapshots], np.float64)
     evaluations, seconds = (metrics[name].astype(np.float64) for name in ("evaluations", "seconds"))
     return Curves(
@@ -109,7 +114,7 @@ def curves(run: StoredRun, interval: Interval, on: On = "own") -> Curves:
         values,
         moments,
         np.interp(moments, evaluations, seconds),
-        {name: np.array([m[name] for m in measured], np.float64) for name in CURVES},
+        {name: np.array([m[name] for m in measured], np.float64) for name in values},
     )
 
 
@@ -131,15 +136,12 @@ def corrected_fitness(run: StoredRun, correction: Correction, on: On = "own") ->
 
 
 def placed_fitness(run: StoredRun, on: On = "own") -> NDArray[np.float64]:
-    """Return the fitness of the elites of the final archive."""
-    archive = run.archive
-    if on == "own" or archive.kind == "grid":
-        return archive.fitness
-    cells = container(run, on).empty_archive().geometry.cells(archive.descriptors)
-    best: dict[int, float] = {}
-    for cell, fitness in zip(cells.tolist(), archive.fitness.tolist(), strict=True):
-        best[cell] = max(fitness, best.get(cell, -np.inf))
-    return np.array(list(best.values()))
+    """Return the fitness of the elites of the final archive, the fittest of every cell where there are any.
+
+    An algorithm without an archive of its own may hand over several solutions of one cell.
+    """
+    cells = container(run, on).empty_archive().geometry.cells(run.archive.descriptors)
+    return fittest(run.archive.fitness, cells)
 
 
 def _from_sums(last: dict[str, float], prefix: str, interval: Interval) -> Scores:

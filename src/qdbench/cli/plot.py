@@ -1,4 +1,4 @@
-"""The command `plot`: the paper's figure and two more, per task."""
+"""The command `plot`: the paper's figure and three more, per task."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def plot(
 ) -> None:
     """Draw the paper's figure of every task, its archives, and what more re-evaluations change.
 
-    Writes TASK-figure, TASK-archives and, where elites were re-evaluated, TASK-samples as PNG, SVG and PDF.
+    Writes TASK-figure, TASK-self-normalised (the QD score on each archive's own range), TASK-archives and,
+    where elites were re-evaluated, TASK-samples as PNG, SVG and PDF.
     Unfinished, failed and damaged runs are named and left out; runs with other tasks, budgets or options
     under one name are refused.
     """
@@ -96,7 +97,7 @@ def _draw(measured: MeasuredTask, collected: Collected, out: Path) -> list[str]:
     """Draw one task, say by what it was measured, and return what was written."""
     from qdbench.experiments.plan import file_name
     from qdbench.report.archives import archives_figure
-    from qdbench.report.figures import paper_figure
+    from qdbench.report.figures import paper_figure, self_normalised_figure
     from qdbench.report.samples import samples_figure
     from qdbench.report.style import FORMATS, looks, save_figure
 
@@ -109,7 +110,12 @@ def _draw(measured: MeasuredTask, collected: Collected, out: Path) -> list[str]:
         f"{measured.task}: {n} algorithm{'s' * (n != 1)}, {len(measured.runs)} runs; {measured.by}",
         soft_wrap=True,
     )
-    figures = {"figure": paper_figure, "archives": archives_figure, "samples": samples_figure}
+    figures = {
+        "figure": paper_figure,
+        "self-normalised": self_normalised_figure,
+        "archives": archives_figure,
+        "samples": samples_figure,
+    }
     if not any(variant.corrected for variant in measured.variants):
         del figures["samples"]
     lines = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,15 @@ def self_normalised_qd_score(fitness: NDArray[np.float64]) -> float:
     return float(((fitness - fitness.min()) / (fitness.max() - fitness.min())).sum())
 
 
+def self_normalised_from_sums(
+    coverage: NDArray[Any], total: NDArray[Any], least: NDArray[Any], most: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Return the same of many archives at once, from their number of elites, sum, min and max of fitness."""
+    width = np.where(most > least, most - least, np.nan)
+    score: NDArray[np.float64] = (total - coverage * least) / width
+    return score
+
+
 def mean_normalised_fitness(qd_score: float, coverage: int) -> float:
     """Return how good the elites are on average, on the interval of the QD score; NaN without any."""
     return qd_score / coverage if coverage else np.nan
@@ -54,8 +64,12 @@ def mean_normalised_fitness(qd_score: float, coverage: int) -> float:
 
 def best_per_cell(collection: Evaluated, geometry: Geometry) -> NDArray[np.float64]:
     """Return the fitness of the fittest of every filled cell: a collection projected onto a geometry."""
-    cells = geometry.cells(collection.descriptors)
-    order = np.lexsort((-collection.fitness, cells))
+    return fittest(collection.fitness, geometry.cells(collection.descriptors))
+
+
+def fittest(fitness: NDArray[np.float64], cells: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the highest fitness in every cell that occurs, in the order of the cells."""
+    order = np.lexsort((-fitness, cells))
     first = np.diff(cells[order], prepend=-1) != 0
-    best: NDArray[np.float64] = collection.fitness[order[first]]
+    best: NDArray[np.float64] = fitness[order[first]]
     return best

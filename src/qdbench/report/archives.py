@@ -52,11 +52,11 @@ def before_and_after(run: StoredRun, on: On = "own") -> Pair:
     """Return a run's final archive and its corrected archive, None where nothing was re-evaluated."""
     stored, where = run.archive, container(run, on)
     before: Drawable = stored
-    if where.kind != stored.kind:
-        on_grid = where.empty_archive()
+    if on == "grid" or len(np.unique(stored.cells)) < len(stored):
+        placed = where.empty_archive()
         columns = stored.fitness, stored.descriptors, stored.evaluations, stored.seeds
-        on_grid.insert(Evaluated(np.zeros((len(stored), 0), np.float32), *columns))
-        before = _placed(on_grid, where, stored.about)
+        placed.insert(Evaluated(np.zeros((len(stored), 0), np.float32), *columns))
+        before = _placed(placed, where, stored.about)
     correction = final_correction(run)
     if correction is None:
         return before, None

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from qdbench.analysis.measures import CURVES
+from qdbench.analysis.measures import CURVES, SELF_NORMALISED
+from qdbench.analysis.warnings_of_runs import about_max_fitness
 from qdbench.report.bands import Axis, Band, corrected_band, metric_band, profile_band
 from qdbench.report.measured import MeasuredTask, MeasuredVariant
 from qdbench.report.style import SMALL, WIDTH, Look, add_legend, add_note, count_axis, style
@@ -28,7 +29,7 @@ def paper_figure(measured: MeasuredTask, looks: Looks) -> Any:
     from matplotlib.figure import Figure
 
     variants, by = in_order(measured.variants, looks), measured.by
-    along: list[Axis] = ["evaluations"] if measured.no_times else ["evaluations", "seconds"]
+    along = _axes(measured)
     with style():
         figure = Figure(figsize=(WIDTH, 2.6 + 1.75 * len(along)), layout="constrained")
         parts: Any = figure.subfigures(2, 1, height_ratios=(1.75 * len(along), 2.0))
@@ -41,11 +42,40 @@ def paper_figure(measured: MeasuredTask, looks: Looks) -> Any:
         left, right = lower.subplots(1, 2, width_ratios=(1, 1.25))
         draw_profiles(left, variants, looks)
         draw_losses(right, variants, looks)
-        add_legend(figure, [looks[variant.label] for variant in variants], corrected=_any_corrected(variants))
-        without_paths = re.sub(r" \([^)]*\)", "", measured.no_times)
+        _add_legend(figure, variants, looks)
         fixed = "losses on the fixed interval" if by.kind == "pooled" and _any_corrected(variants) else ""
-        add_note(figure, (*facts(measured), fixed, without_paths))
+        add_note(figure, (*facts(measured), fixed, about_max_fitness(measured.task), _no_times(measured)))
     return figure
+
+
+def self_normalised_figure(measured: MeasuredTask, looks: Looks) -> Any:
+    """Return the QD score on every archive's own range along the runs, the formula of the paper's text."""
+    from matplotlib.figure import Figure
+
+    variants, along = in_order(measured.variants, looks), _axes(measured)
+    with style():
+        figure = Figure(figsize=(WIDTH, 2.8), layout="constrained")
+        for panel, axis in zip(figure.subplots(1, len(along), squeeze=False)[0], along, strict=True):
+            draw_metric(panel, variants, looks, SELF_NORMALISED, axis)
+            panel.set_ylabel("self-normalised QD score")
+        _add_legend(figure, variants, looks)
+        scale = f"QD score on every archive's own range{measured.by.where}: no two archives can be compared"
+        add_note(figure, (*facts(measured, scale), _no_times(measured)))
+    return figure
+
+
+def _axes(measured: MeasuredTask) -> list[Axis]:
+    return ["evaluations"] if measured.no_times else ["evaluations", "seconds"]
+
+
+def _no_times(measured: MeasuredTask) -> str:
+    """Return why there are no seconds, without the names of runs: they are long."""
+    return re.sub(r" \([^)]*\)", "", measured.no_times)
+
+
+def _add_legend(figure: Any, variants: Variants, looks: Looks) -> None:
+    dashed = any(variant.has_corrected_curves for variant in variants)
+    add_legend(figure, [looks[variant.label] for variant in variants], corrected=dashed)
 
 
 def in_order(variants: Variants, looks: Looks) -> Variants:
@@ -138,13 +168,13 @@ def _draw_loss(panel: Any, place: float, width: float, losses: Any, look: Look) 
     )  # fmt: skip
 
 
-def facts(measured: MeasuredTask) -> Iterable[str]:
-    """Return what a reader must know about the numbers of a figure."""
+def facts(measured: MeasuredTask, scores: str = "") -> Iterable[str]:
+    """Return what a reader must know about a figure's numbers; `scores` says what they are on, if unusual."""
     counts = sorted({len(variant.runs) for variant in measured.variants})
     many = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
     shown = f"median and quartiles of {many} replications" if many != "1" else "1 replication"
     yield f"{measured.task}: {shown}"
-    yield str(measured.by)
+    yield scores or str(measured.by)
     yield from about_corrections(measured.variants)
 
 

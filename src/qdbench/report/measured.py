@@ -49,8 +49,12 @@ class Yardstick:
     def __str__(self) -> str:
         low, high = (f"{bound:,.6g}".replace("-", "\N{MINUS SIGN}") for bound in self.interval)
         whose = "the task's fixed interval" if self.kind == "fixed" else "the pooled interval of these runs"
-        where = "" if self.on == "own" else ", on the task's grid"
-        return f"QD score on {whose} [{low}, {high}]{where}"
+        return f"QD score on {whose} [{low}, {high}]{self.where}"
+
+    @property
+    def where(self) -> str:
+        """The container in words, if it is not the algorithms' own."""
+        return "" if self.on == "own" else ", on the task's grid"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,177 @@
+"""On which container runs are measured, with which budgets, and what is told about them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from test_compare import edited, make, toy
+
+import qdbench
+from noisy_runs import noisy, run
+from qdbench import InvalidInput, load
+from qdbench.analysis.collect import collect
+from qdbench.analysis.compare import compare
+from qdbench.analysis.measures import (
+    On,
+    container,
+    curves,
+    final,
+    fixed_interval,
+    placed_fitness,
+)
+from qdbench.analysis.warnings_of_runs import warnings_of
+from qdbench.metrics.deviations import deviations
+from qdbench.metrics.profile import profile
+from qdbench.metrics.robustness import Reevaluations
+from qdbench.metrics.scores import self_normalised_from_sums, self_normalised_qd_score
+from qdbench.report.archives import before_and_after
+from qdbench.report.measured import MeasuredTask, measure
+
+SQUARE = replace(noisy(2), cells=(8, 8))
+
+
+def measured(*paths: Path) -> MeasuredTask:
+    found, skipped = measure(collect(paths).variants)
+    assert found is not None
+    assert skipped == []
+    return found
+
+
+# Containers
+
+
+N_CELLS = {"noisy_runs:SmallGrid": 9, "noisy_runs:KeepsAll": 64, "map_elites_unstructured": None}
+
+
+@pytest.mark.parametrize("on", ["own", "grid"])
+@pytest.mark.parametrize("algorithm", N_CELLS)
+def test_before_and_after_are_on_one_container(algorithm: str, on: On, tmp_path: Path) -> None:
+    done = load(run(tmp_path, SQUARE, algorithm, 0))
+    interval = low, high = fixed_interval(done)
+    assert container(done, on).n_cells == (N_CELLS[algorithm] if on == "own" else 64)
+    found, fitness = final(done, interval, on), placed_fitness(done, on)
+    before, after = before_and_after(done, on)
+    assert after is not None
+    assert len(fitness) == found["coverage"] == len(before.fitness)
+    assert len(after.fitness) == found["corrected_coverage"]
+    assert profile(fitness).area(low, high) == pytest.approx((high - low) * found["qd_score"])
+    own_range = curves(done, interval, on).values["self_normalised_qd_score"]
+    assert found["self_normalised_qd_score"] == pytest.approx(own_range[-1])
+
+
+def test_the_tasks_grid_has_the_tasks_bounds(tmp_path: Path) -> None:
+    done = load(run(tmp_path, SQUARE, "noisy_runs:WideGrid", 0))
+    np.testing.assert_array_equal(container(done, "grid").arrays["descriptor_bounds"], [[-1, 1], [-1, 1]])
+    assert len(placed_fitness(done, "grid")) == done.metrics["grid_coverage"][-1]
+    assert len(placed_fitness(done)) == done.metrics["coverage"][-1]
+
+
+# Scores
+
+
+def test_the_self_normalised_score_of_sums_is_that_of_the_elites() -> None:
+    archives = [np.array(values) for values in ([], [2.0], [3.0, 3.0], [1.0, 2.0, 5.0], [-1.0, -4.0])]
+    least, most = ([f(values) if len(values) else np.nan for values in archives] for f in (np.min, np.max))
+    sums = [len(values) for values in archives], [values.sum() for values in archives], least, most
+    expected = [self_normalised_qd_score(values) for values in archives]
+    np.testing.assert_allclose(self_normalised_from_sums(*map(np.array, sums)), expected)
+    assert expected[3] == 1.25
+
+
+def test_deviations_by_hand() -> None:
+    fitness = np.array([[1.0, 3.0], [0.1, 0.1], [np.nan, 5.0], [0.0, 8.0]])
+    descriptors = np.zeros((4, 2, 2))
+    descriptors[0, 1] = 3.0, 4.0
+    descriptors[2] = np.nan
+    together = deviations(Reevaluations(fitness, descriptors))
+    assert together == pytest.approx((2**0.5, 0.0))  # of √2, 0 and √32; of 5/√2, 0 and 0
+    alone = deviations(Reevaluations(fitness[:1], descriptors[:1]))
+    assert alone == pytest.approx((2**0.5, 5 / 2**0.5))
+    for none in (Reevaluations(fitness, descriptors)[:1], Reevaluations(fitness[2:3], descriptors[2:3])):
+        assert np.isnan(deviations(none)).all()
+
+
+def test_a_deviation_that_is_undefined_has_its_reason(tmp_path: Path) -> None:
+    make(tmp_path / "one", toy("toy_a"), reevaluations=1)
+    (entry,) = (e for e in compare(collect([tmp_path])).tasks[0].entries if e.metric == "fitness_deviation")
+    assert entry.undefined == {"one re-evaluation has no deviation": 1}
+
+
+# Budgets
+
+
+def test_a_target_that_was_passed_before_it_was_given_is_refused(tmp_path: Path) -> None:
+    short = make(tmp_path / "short", toy("toy_a"), evaluations=100)
+    long = make(tmp_path / "long", toy("toy_a"), seed=1)
+    edited(long, status="stopped")
+    make(long, toy("toy_a"), seed=1, evaluations=100)  # it is finished at once
+    assert load(short).record["target"] == load(long).record["target"]
+    with pytest.raises(
+        InvalidInput, match=r"long was given its target of 100 evaluations when it had made 200"
+    ):
+        compare(collect([tmp_path]))
+    seconds = load(short).metrics["seconds"]
+    for target, refused in ((float(seconds[-2]), True), (float(seconds[-1]), False)):
+        edited(short, target={"evaluations": None, "seconds": target})
+        if refused:
+            with pytest.raises(
+                InvalidInput, match=r"different budgets: .*short was given its target of .* sec"
+            ):
+                compare(collect([short]))
+        else:
+            assert compare(collect([short])).tasks
+
+
+# Warnings
+
+
+def test_corrected_means_outside_the_interval_are_told(tmp_path: Path) -> None:
+    def worse_again(solutions: NDArray[np.float32], seeds: NDArray[np.uint64]) -> tuple[Any, Any]:
+        first = np.isin(seeds, used) if used else np.zeros(len(seeds), bool)
+        if not used:
+            used.extend(seeds.tolist())
+            first[:] = True
+        return np.where(first, 1.0, -1.0), solutions[:, :2].astype(np.float64)
+
+    used: list[int] = []
+    task = replace(noisy(2), function=worse_again, fitness_bounds=(0.0, 2.0))
+    path = run(tmp_path, task, "map_elites", 0, batch_size=200)
+    assert load(path).record["totals"]["lowest_fitness"] == 1.0
+    (sentence,) = warnings_of([load(path)], (0.0, 2.0))
+    assert sentence.startswith(
+        f"a corrected fitness of {path} is outside the interval: its values span [-1, -1]"
+    )
+    assert compare(collect([path])).tasks[0].warnings == (sentence,)
+    assert measured(path).warnings == [sentence]
+
+
+def test_every_replication_is_looked_at_for_its_resolution(tmp_path: Path) -> None:
+    hopper = qdbench.make("hopper_uni", episode_length=60, cells=(20,))
+    paths = [run(tmp_path, hopper, "random_search", seed, corrections=0, batch_size=200) for seed in range(3)]
+    for path, lived in zip(paths, (50, 10, 11), strict=True):
+        totals = load(path).record["totals"]
+        edited(path, totals={**totals, "steps": lived * totals["evaluations"]})
+    (sentence,) = warnings_of([load(path) for path in paths], fixed_interval(load(paths[0])))
+    assert f"10 steps (the mean in {paths[1]}) give at most 11 values for 20 cells" in sentence
+    assert sentence.endswith("; so it is in 2 of 3 runs")
+    assert compare(collect(paths)).tasks[0].warnings == (sentence,)
+    assert measured(*paths).warnings == [sentence]
+
+
+def test_a_run_that_was_extended_and_not_corrected_again_is_said_to_be(tmp_path: Path) -> None:
+    for seed in range(2):
+        make(tmp_path / f"a{seed}", toy("toy_a"), seed=seed, corrections=1, evaluations=100)
+        make(tmp_path / f"a{seed}", toy("toy_a"), seed=seed, corrections=0)
+    found = measured(tmp_path)
+    assert [one.n_reevaluations for one in found.variants[0].runs] == [6, 6]
+    assert found.variants[0].corrected == []
+    make(tmp_path / "a2", toy("toy_a"), seed=2, corrections=1, reevaluations=3)
+    with pytest.raises(
+        InvalidInput, match=r"different numbers of times: 6 \(.*a0, .*a1\), 3 \(.*a2\); .*one N"
+    ):
+        measured(tmp_path)
