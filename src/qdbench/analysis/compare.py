@@ -259,7 +259,10 @@ def _notes(
     counts = Counter(numbers.n_reevaluations for group in measured.values() for numbers in group)
     n = next((n for n in counts if n), None)
     if n:
-        yield f"corrected: means of {n} re-evaluations; losses are on the fixed interval"
+        yield (
+            f"corrected: means of {n} re-evaluations; deviations: standard deviations of these, of the "
+            "median elite; losses are on the fixed interval"
+        )
     else:
         yield "no final archive was corrected, so the primary endpoint is the uncorrected QD score here"
     lost = np.nansum([numbers.values["lost_elites"] for group in measured.values() for numbers in group])

@@ -197,13 +197,14 @@ def _task(task: MeasuredTask, shown: Table, look: Looks, key: str) -> str:
     names = ", ".join(look[variant.label].name for variant in in_order(task.variants, look))
     along = "evaluations" if task.no_times else "evaluations and seconds"
     corrected = any(variant.corrected for variant in task.variants)
+    dashed = any(variant.has_corrected_curves for variant in task.variants)
     pictures = [
         picture(
             paper_figure(task, look),
             f"{task.task}: coverage, QD score and max fitness of {names} against {along}; archive profiles "
             "and losses through re-evaluation. The table below has the values at the end.",
             f"Metrics along the runs against {along}, archive profiles, and losses through re-evaluation"
-            f"{'; dashed lines are the corrected metrics' if corrected else ''}.",
+            f"{'; dashed lines are the corrected metrics' if dashed else ''}.",
         ),
         picture(
             archives_figure(task, look),
