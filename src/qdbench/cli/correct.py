@@ -69,6 +69,7 @@ def _print_losses(folders: list[Path]) -> list[str]:
     """Print what is left of the metrics; return which runs cannot be measured, and why."""
     import qdbench
     from qdbench.analysis.measures import final, fixed_interval
+    from qdbench.analysis.warnings_of_runs import warnings_of
 
     table = terminal.table("run", "coverage", "loss", "QD score", "loss", "max fitness", "loss")
     lost, failed, measured = 0, [], []
@@ -79,6 +80,8 @@ def _print_losses(folders: list[Path]) -> list[str]:
         except (QdbenchError, OSError) as error:
             failed.append(f"{folder}: {error}")
             continue
+        for sentence in warnings_of([run], fixed_interval(run)):
+            terminal.err.print(f"warning: {sentence}", soft_wrap=True)
         measured.append(run)
         lost += int(found["lost_elites"])
         row = []

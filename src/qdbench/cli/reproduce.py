@@ -140,9 +140,10 @@ def _judge(variants: Sequence[Variant]) -> list[Finding]:
 
 
 def _print_findings(found: Sequence[Finding], folder: Path) -> None:
+    from qdbench.analysis.findings import CAVEAT
     from qdbench.experiments.files import write_text
 
-    lines = ["# The paper's findings", ""]
+    lines = ["# The paper's findings", "", CAVEAT, ""]
     for finding in found:
         lines += [f"**{finding.verdict}**: {finding.claim}", "", f"Criterion: {finding.criterion}", ""]
         lines += [*(f"- {number}" for number in finding.numbers), ""]
@@ -153,6 +154,7 @@ def _print_findings(found: Sequence[Finding], folder: Path) -> None:
         terminal.out.print(f"  {finding.criterion}", soft_wrap=True)
         for number in finding.numbers:
             terminal.out.print(f"  {number}", soft_wrap=True)
+    terminal.out.print(CAVEAT, soft_wrap=True)
     terminal.out.print(
         f"Written: {folder / 'findings.md'}, {folder / 'report.html'}; all results are in {folder}",
         soft_wrap=True,
