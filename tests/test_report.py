@@ -290,6 +290,7 @@ def test_a_number_of_corrections_is_found_again(sizes: list[int], k: int, beyond
     assert planned(sizes, found, end) == moments
 
 
+@pytest.mark.alone
 def test_an_extended_run_takes_no_time() -> None:
     sizes = [256] * 4000
     moments = [*planned(sizes[:2000], 10, 512_000), *planned(sizes, 2, 1_024_000)[1:]]
