@@ -26,7 +26,7 @@ _PANEL = {1: (2.85, 0.75), 2: (1.95, 1.95)}
 """Inches of a heatmap by its number of dimensions."""
 _NESTED_PANEL = 2.5, 2.5
 _SMALL_PANEL = 1.0, 1.0
-_AROUND = 0.57, 0.55
+_AROUND = 0.57, 0.65
 """Inches for ticks and titles."""
 _FEW = 3
 """So many algorithms are drawn below each other; of more, two beside each other where there is room."""
@@ -103,7 +103,8 @@ def _panels(dimensions: int, n_variants: int, n_columns: int) -> tuple[Any, Any]
     rows, columns = -(-n_variants // beside), beside * n_columns
     colour_bar, note = (0.7 if dimensions > 1 else 0.1), 0.5
     size = columns * (width + _AROUND[0]) + colour_bar, rows * (height + _AROUND[1]) + note
-    figure = Figure(figsize=size, layout="constrained")
+    figure: Any = Figure(figsize=size, layout="constrained")
+    figure.get_layout_engine().set(h_pad=0.06)  # inches: titles keep clear of the panels above
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
