@@ -23,7 +23,7 @@ from running import SLOW, command, finished, folder, results, wait_for_rows
 
 @pytest.mark.parametrize("algorithm", registry.algorithms())
 def test_killed_runs_resume_to_the_same_bits(algorithm: str, bench: Cli) -> None:
-    n = 9600 if algorithm in registry.BUILT_IN else 1200  # pyribs takes its time
+    n = 9600 if algorithm in registry.BUILT_IN else 720  # pyribs takes its time
     done = bench(*command(algorithm, "--out", "whole", n=n))
     assert done.returncode == 0, done.stderr
     expected = results(folder(bench, algorithm, out="whole"))
