@@ -6,6 +6,7 @@ them is the record of facts (weights, names, times) and the MJCF.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -37,6 +38,9 @@ class Plain:
         robot = self.task.robot
         self.model = mujoco.MjModel.from_xml_string(robot.mjcf)
         self.model.opt.timestep = robot.control_step / robot.physics_steps
+        if robot.exact_contacts:
+            for solref in (*self.model.geom_solref, *self.model.jnt_solref):
+                solref[:] = critically_damped(solref, self.model.opt.timestep)
         self.data = mujoco.MjData(self.model)
         self.planar = self.model.jnt_type[0] == mujoco.mjtJoint.mjJNT_SLIDE
         self.nq, self.nv = (3, 3) if self.planar else (7, 6)  # of the root
@@ -137,6 +141,15 @@ class Plain:
         mujoco.mj_kinematics(self.model, self.data)
         mujoco.mj_comPos(self.model, self.data)
         return self.com[:2]
+
+
+def critically_damped(solref: Array, step: float) -> tuple[float, float]:
+    """Stiffness and damping (negative, as MJCF has them) with which a depth decays as in continuous time."""
+    time_constant, damping_ratio = solref
+    assert damping_ratio == 1
+    over_one_step = math.exp(-2 * step / time_constant)
+    root = math.exp(-step / time_constant)
+    return -(1 + over_one_step - 2 * root) / step**2, -(1 - over_one_step) / step
 
 
 def perceptron(task: RobotTask, solution: NDArray[np.float32]) -> Controller:

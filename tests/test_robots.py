@@ -7,11 +7,12 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
 import qdbench
 from plain import Plain, live_episode
 from qdbench import RobotTask, stream
-from qdbench.robots import ROBOTS
+from qdbench.robots import ROBOTS, Robot
 from walking import lunge, nothing, scripted_gait
 
 UNI = {task.robot.name: task for task in qdbench.TASKS.values() if task.descriptor == "feet"}
@@ -42,10 +43,65 @@ def test_the_anatomy_is_what_the_observations_assume(name: str) -> None:
     assert np.array_equal(robot.model.actuator_ctrlrange, [[-1, 1]] * robot.n_actions)
     assert robot.force_limits.tolist() == [1] * robot.n_actions
     assert not robot.model.geom_margin.any()
-    # MuJoCo silently softens a contact that is stiffer than the step can resolve
-    assert (robot.model.geom_solref[:, 0] >= 2 * robot.model.opt.timestep).all()
-    limited = robot.model.jnt_limited.astype(bool)
-    assert (robot.model.jnt_solref[limited, 0] >= 2 * robot.model.opt.timestep).all()
+    limits = robot.model.jnt_solref[robot.model.jnt_limited.astype(bool)]
+    for solref in (*robot.model.geom_solref, *limits):
+        if ROBOTS[name].exact_contacts:  # stiffness and damping as computed, which MuJoCo takes as they are
+            assert (solref < 0).all()
+        else:  # MuJoCo silently softens a contact that is stiffer than the step can resolve
+            assert solref[0] >= 2 * robot.model.opt.timestep
+
+
+STOP = """
+<mujoco>
+  <worldbody>
+    <geom name="floor" type="plane" size="0 0 1"/>
+    <body name="torso">
+      <joint type="slide" axis="1 0 0"/> <joint type="slide" axis="0 0 1"/> <joint type="hinge" axis="0 1 0"/>
+      <geom mass="1" size="0.1" contype="0" conaffinity="0"/>
+      <body>
+        <joint name="swing" axis="0 1 0" range="-60 60" armature="1"
+               solreflimit="0.05 {ratio}" solimplimit="0.95 0.95"/>
+        <geom name="foot" mass="1e-6" size="0.01" contype="0" conaffinity="0"/>
+      </body>
+    </body>
+  </worldbody>
+  <actuator><motor joint="swing" ctrlrange="-1 1"/></actuator>
+  <keyframe><key name="start" qpos="0 1 0 0"/></keyframe>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1, 2])
+@pytest.mark.parametrize("physics_steps", [2, 3, 4, 16])
+def test_exact_contacts_decay_as_in_continuous_time_at_any_step(physics_steps: int, ratio: float) -> None:
+    """A joint driven past its limit comes back along r'' = -k r - b r', here from the matrix exponential."""
+    robot = Robot(
+        name="stop",
+        mjcf=STOP.format(ratio=ratio),
+        feet=("foot",),
+        observation=("height",),
+        control_step=0.05,
+        physics_steps=physics_steps,
+        exact_contacts=True,
+    )
+    model, step = robot.anatomy.model, 0.05 / physics_steps
+    model.opt.gravity[:] = 0
+    data = mujoco.MjData(model)
+    data.qpos[3], data.qvel[3] = np.pi / 3 + 0.01, 1.0  # past the limit, and on its way further
+    depth, pushes = [data.qpos[3] - np.pi / 3], []
+    for _ in range(2 * physics_steps):
+        mujoco.mj_step(model, data)
+        depth.append(data.qpos[3] - np.pi / 3)
+        pushes.append(data.efc_force.any())  # a limit never pulls
+    motion = np.array([[0, 1], [-((0.05 * ratio) ** -2), -2 / 0.05]])
+    over_one_step = expm(motion * step)
+    # its samples, and those of the steps, obey r(n+2) = trace r(n+1) - determinant r(n)
+    trace, determinant = np.trace(over_one_step), np.linalg.det(over_one_step)
+    assert sum(pushes) >= 2
+    for n in range(len(pushes) - 1):
+        if not (pushes[n] and pushes[n + 1]):
+            break
+        assert depth[n + 2] == pytest.approx(trace * depth[n + 1] - determinant * depth[n], abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ROBOTS)

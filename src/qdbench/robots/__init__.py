@@ -34,6 +34,10 @@ class Robot:
     """Seconds between two actions."""
     physics_steps: int
     """Physics steps per control step; docs/convergence.md justifies the built-in ones."""
+    exact_contacts: bool = False
+    """Whether contacts and joint limits keep their time constants (`solref`) at any physics step.
+
+    Else they are MuJoCo's own, stiffer the longer the step. Of two geoms that touch, the stiffer's counts."""
     root: str = "torso"
     floor: str = "floor"
     start: str = "start"
@@ -45,6 +49,10 @@ class Robot:
             raise InvalidInput(f"robot {self.name!r}: control_step is {step!r}; give seconds above 0")
         if isinstance(physics_steps, bool) or not isinstance(physics_steps, int) or physics_steps < 1:
             raise InvalidInput(f"robot {self.name!r}: physics_steps is {physics_steps!r}; give 1 or more")
+        if not isinstance(self.exact_contacts, bool):
+            raise InvalidInput(
+                f"robot {self.name!r}: exact_contacts is {self.exact_contacts!r}; give True or False"
+            )
         if len(set(self.feet)) != len(self.feet):
             raise InvalidInput(f"robot {self.name!r}: a foot is named twice in {self.feet}")
         object.__setattr__(self, "control_step", float(step))
@@ -118,7 +126,8 @@ ANT = Robot(
         "contact_wrenches",
     ),
     control_step=0.05,
-    physics_steps=3,
+    physics_steps=5,
+    exact_contacts=True,
 )
 
 HUMANOID = Robot(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cmath
+import math
 from dataclasses import dataclass
 
 import mujoco
@@ -62,7 +64,26 @@ def compile_robot(robot: Robot) -> Anatomy:
         model = spec.compile()
     except ValueError as error:
         raise BrokenTask(f"robot {robot.name!r}: MuJoCo cannot compile its MJCF: {error}") from None
+    if robot.exact_contacts:
+        for solref in (*model.geom_solref, *model.jnt_solref):
+            if solref[0] > 0:  # else the author gave stiffness and damping directly
+                solref[:] = _sampled(solref, model.opt.timestep)
     return _describe(model, robot)
+
+
+def _sampled(solref: NDArray[np.float64], step: float) -> tuple[float, float]:
+    """Return the `solref` whose steps are samples of the continuous motion, whatever their length.
+
+    MuJoCo lets the depth r of a contact or joint limit follow r'' = -k r - b r' by steps v += h (-k r - b v);
+    r += h v, which at an h near the time constant are much stiffer than the motion itself. With the k and b
+    returned, the steps have the determinant and the trace, so the decay, of the exact solution over h.
+    """
+    time_constant, damping_ratio = solref.tolist()
+    b, k = 2 / time_constant, (time_constant * damping_ratio) ** -2
+    determinant = math.exp(-b * step)
+    trace = 2 * math.exp(-b * step / 2) * cmath.cosh(cmath.sqrt(b * b / 4 - k) * step).real
+    stiffness, damping = (1 + determinant - trace) / step**2, (1 - determinant) / step
+    return -stiffness, -damping  # the signs say: not a time constant and a ratio
 
 
 def _require(robot: Robot, kind: str, name: str, known: list[str]) -> None:
@@ -129,6 +150,10 @@ def _describe(model: mujoco.MjModel, robot: Robot) -> Anatomy:
         velocity_address = int(model.sensor("qdbench velocity").adr[0])
     weight = float(model.body_mass.sum() * np.linalg.norm(model.opt.gravity))
     height = float(model.key_qpos[key, 1 if planar else 2])
+    if not (weight > 0 and height > 0):
+        raise BrokenTask(
+            f"robot {robot.name!r}: it weighs {weight:g} N and starts {height:g} m high; both must be above 0"
+        )
     return Anatomy(
         model=model,
         planar=planar,

@@ -66,7 +66,7 @@ _NINE = (
     ),
     RobotTask(
         name="ant_uni",
-        version=1,
+        version=2,
         robot=robots.ANT,
         descriptor="feet",
         forward=1.0,
@@ -111,7 +111,7 @@ _NINE = (
     ),
     RobotTask(
         name="ant_omni",
-        version=1,
+        version=2,
         robot=robots.ANT,
         descriptor="position",
         forward=0.0,
