@@ -32,6 +32,7 @@ METRICS = ("coverage", "qd_score", "max_fitness")
 def resimulated(run: StoredRun, n: int) -> Reevaluations:
     plan = plan_from(run.record, run.record["name"])
     task: Any = plan.task
+    assert task.fingerprint == run.record["task"]["fingerprint"], f"{run.path} is of another task version"
     finer = replace(task, robot=replace(task.robot, physics_steps=2 * task.robot.physics_steps))
     elites = run.archive.elites
     keys = elites.evaluations[:, 0].tolist()

@@ -1,7 +1,7 @@
 """How far do a run's elites get with finer physics, or with softer contacts?
 
-    python studies/how_far.py results/laptop/runs/ant_omni/map_elites/seed-3 --steps 3 6 12
-    python studies/how_far.py results/laptop/runs/ant_omni/map_elites/seed-3 --steps 3 6 12 --contacts 0.1
+    python studies/how_far.py results/laptop/runs/ant_omni/map_elites/seed-3 --steps 5 10 20
+    python studies/how_far.py results/laptop/runs/ant_omni/map_elites/seed-3 --steps 5 10 20 --contacts 0.1
 
 For every number of physics steps per control step: the mean, over elites, of the distance from the start to
 the elite's mean end over its seeds; the corrected coverage of these elites; the mean fitness.
@@ -33,6 +33,7 @@ def main() -> None:
     chosen = parser.parse_args()
     run = load(chosen.run)
     task: Any = plan_from(run.record, run.record["name"]).task
+    assert task.fingerprint == run.record["task"]["fingerprint"], "the run is of another version of its task"
     robot = task.robot
     if chosen.contacts is not None:
         softer = rf'\g<1>="{chosen.contacts} 1"'

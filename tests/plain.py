@@ -147,8 +147,8 @@ def critically_damped(solref: Array, step: float) -> tuple[float, float]:
     """Stiffness and damping (negative, as MJCF has them) with which a depth decays as in continuous time."""
     time_constant, damping_ratio = solref
     assert damping_ratio == 1
-    over_one_step = math.exp(-2 * step / time_constant)
-    root = math.exp(-step / time_constant)
+    b = 2 / time_constant
+    over_one_step, root = math.exp(-b * step), math.exp(-b * step / 2)
     return -(1 + over_one_step - 2 * root) / step**2, -(1 - over_one_step) / step
 
 

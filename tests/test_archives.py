@@ -99,6 +99,18 @@ def test_the_unstructured_rule_is_the_one_written_down(batch: Evaluated) -> None
     assert (apart[~np.eye(len(kept), dtype=bool)] > 0.2).all()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@given(batch=batches())
+def test_insertion_into_an_empty_archive_loses_no_elite(kind: str, batch: Evaluated) -> None:
+    archive, again, backwards = (KINDS[kind]() for _ in range(3))
+    archive.insert(batch)
+    elites = archive.elites
+    again.insert(elites)
+    assert contents(again) == contents(archive)
+    backwards.insert(elites[np.arange(len(elites))[::-1]])
+    assert sorted(backwards.elites.evaluations[:, 0]) == sorted(elites.evaluations[:, 0])
+
+
 def test_batches_larger_than_a_chunk_are_inserted_whole() -> None:
     rng = stream(0, "large")
     n = 3 * CHUNK + 7

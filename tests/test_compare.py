@@ -290,7 +290,7 @@ def test_unusable_folders_are_named_and_left_out(
 ) -> None:
     out = tmp_path / "results"
     shutil.copytree(results, out)
-    names = ("running", "failed", "cut", "changed", "wrong")
+    names = ("running", "failed", "cut", "changed", "wrong", "nameless")
     sources = {
         name: make(out / f"toy_a/map_elites/{name}", toy("toy_a"), seed=10 + i)
         for i, name in enumerate(names)
@@ -303,11 +303,13 @@ def test_unusable_folders_are_named_and_left_out(
     damaged[len(damaged) // 2] ^= 1
     (sources["changed"] / "corrected.npz").write_bytes(damaged)
     (sources["wrong"] / "run.json").write_text('{"name": "something else"}')
+    (sources["nameless"] / "run.json").unlink()
     found = compare(collect([out]))
     reasons = {one.path.name: one.reason for one in found.skipped}
     assert reasons.keys() == sources.keys()
     assert reasons["running"] == "its status is running"
     assert reasons["failed"] == "its status is failed: five is too many"
+    assert reasons["nameless"] == "it has an archive.npz or checkpoint.npz, but no run.json"
     for name, file in (("cut", "archive.npz"), ("changed", "corrected.npz"), ("wrong", "run.json")):
         assert f"{file} is damaged and was not used" in reasons[name]
     assert found.tasks == comparison.tasks
@@ -329,9 +331,9 @@ def two(tmp_path: Path) -> list[Path]:
     ]
 
 
-def slower(runs: Sequence[Path]) -> None:
+def slower(runs: Sequence[Path], evaluations: int | None = None) -> None:
     for run, workers in zip(runs, (1, 1, 8), strict=True):
-        edited(run, target={"evaluations": None, "seconds": 3.0}, environments__0__workers=workers)
+        edited(run, target={"evaluations": evaluations, "seconds": 3.0}, environments__0__workers=workers)
 
 
 Break = Callable[[Sequence[Path]], object]
@@ -354,6 +356,7 @@ REFUSED: dict[str, Break] = {
         runs[2].with_name("b1"), toy("toy_a"), "random_search", 1, reevaluations=3
     ),
     r"equal seconds are not equal budgets where runs differ in workers 1 \(.*\), 8 \(.*b0\)": slower,
+    r"had a budget of seconds, and equal seconds are not equal": lambda runs: slower(runs, evaluations=10**6),
 }
 
 
@@ -366,7 +369,9 @@ def test_what_differs_is_refused(sentence: str, two: list[Path]) -> None:
         compare(collect([folder]))
 
 
-@pytest.mark.parametrize(("fact", "value"), [("cpu", "Other CPU"), ("workers", 7), ("jobs", 2)])
+@pytest.mark.parametrize(
+    ("fact", "value"), [("host", "elsewhere"), ("cpu", "Other CPU"), ("workers", 7), ("jobs", 2)]
+)
 def test_seconds_are_left_out_when_they_cannot_be_compared(fact: str, value: object, two: list[Path]) -> None:
     collected = collect([two[0].parent])
     assert times_comparable(collected.variants) == ""

@@ -52,7 +52,30 @@ def test_a_finished_run_is_corrected_when_asked_to(bench: Cli) -> None:
     again = bench(*command("map_elites", "--corrections", "2", *FEW, n=480))
     assert again.returncode == 0, again.stderr
     assert moments(path) == [480]
+    assert "corrected at 1 of 2 moments; one that had passed before it was asked for" in again.stderr
     assert "skipped" in bench(*command("map_elites", "--corrections", "2", *FEW, n=480)).stdout
+
+
+def test_the_next_step_is_told_from_any_folder(bench: Cli) -> None:
+    assert bench(*command("map_elites", n=480)).returncode == 0
+    path = folder(bench, "map_elites")
+    for where, run, results in (
+        (path.parent, path.name, ".."),
+        (path, ".", "../.."),
+        (bench.folder, str(path.relative_to(bench.folder)), str(path.parents[1].relative_to(bench.folder))),
+    ):
+        here = Cli(where)
+        if where != bench.folder:
+            shutil.copy(bench.folder / "mine.py", where)
+        done = here("correct", run, *FEW)
+        assert done.returncode == 0, done.stderr
+        assert f"Next: qdbench plot {results}\n" in done.stdout
+
+
+def test_a_number_of_reevaluations_alone_is_refused(bench: Cli) -> None:
+    done = bench("resume", "results", *FEW)
+    assert done.returncode == 2
+    assert "--reevaluations goes with --corrections K" in done.stderr
 
 
 def test_a_run_ended_by_its_seconds_is_corrected_at_its_end(bench: Cli) -> None:

@@ -12,6 +12,8 @@ import pytest
 
 import qdbench
 from conftest import ROOT, Cli
+from qdbench.analysis.findings import ALIKE, HIGH_LOSS, MORE_TIME
+from qdbench.experiments.protocol import OFFICIAL, SCALES, VERSION
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -72,6 +74,25 @@ def test_the_table_of_tasks_is_the_code_s() -> None:
         )
         assert robot.split(" | ")[2] == str(task.robot.physics_steps)
         assert robot.endswith(f"| {task.reset_noise} |")
+
+
+def test_the_protocol_and_the_criteria_are_the_code_s() -> None:
+    text = (ROOT / "docs/reproduction.md").read_text(encoding="utf-8")
+    for name, scale in SCALES.items():
+        numbers = (scale.replications, scale.evaluations, scale.episode_length, scale.corrections)
+        assert f"| {name} | {' | '.join(f'{n:,}' for n in numbers)} | {scale.reevaluations} |" in text
+    assert f"## Protocol, version {VERSION}\n" in text
+    for task, scale in OFFICIAL.items():
+        row = next(
+            line for line in text.splitlines() if line.startswith("| ") and task in line.split(" | ")[0]
+        )
+        numbers = (scale.evaluations, scale.batch_size, scale.episode_length)
+        seeds = f"0\N{EN DASH}{scale.replications - 1}"
+        expected = [*(f"{n:,}" for n in numbers), seeds, str(scale.reevaluations), str(scale.corrections)]
+        assert row.split(" | ")[1:7] == expected
+    assert f"lie within ±{ALIKE:.0%}".replace("%", " %") in text
+    assert f"seconds per evaluation lies above {MORE_TIME:.0%}".replace("%", " %") in text
+    assert f"mean losses of both lie above {HIGH_LOSS:.0%}".replace("%", " %") in text
 
 
 def test_every_page_is_linked_and_every_link_leads_somewhere() -> None:

@@ -37,6 +37,12 @@ def test_it_runs_corrects_compares_draws_and_judges_and_then_continues(
     reproduce(scale="smoke", out=tmp_path)
     assert capsys.readouterr().out.count("skipped") == 8
     assert [(run / "corrected.npz").stat().st_mtime_ns for run in runs] == before
+    whole = (runs[0] / "archive.npz").read_bytes()
+    (runs[0] / "archive.npz").write_bytes(whole[:-200])
+    (tmp_path / "findings.md").unlink()
+    reproduce(scale="smoke", out=tmp_path)  # without that run
+    assert f"{runs[0]}" in capsys.readouterr().err
+    assert "too few replications of map_elites (1," in (tmp_path / "findings.md").read_text()
 
 
 def corrections_of(path: Path) -> StoredCorrections:

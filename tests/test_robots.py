@@ -12,6 +12,7 @@ from scipy.linalg import expm
 import qdbench
 from plain import Plain, live_episode
 from qdbench import RobotTask, stream
+from qdbench.errors import BrokenTask
 from qdbench.robots import ROBOTS, Robot
 from walking import lunge, nothing, scripted_gait
 
@@ -97,11 +98,22 @@ def test_exact_contacts_decay_as_in_continuous_time_at_any_step(physics_steps: i
     over_one_step = expm(motion * step)
     # its samples, and those of the steps, obey r(n+2) = trace r(n+1) - determinant r(n)
     trace, determinant = np.trace(over_one_step), np.linalg.det(over_one_step)
-    assert sum(pushes) >= 2
+    assert pushes[0]
+    assert pushes[1]
     for n in range(len(pushes) - 1):
         if not (pushes[n] and pushes[n + 1]):
             break
         assert depth[n + 2] == pytest.approx(trace * depth[n + 1] - determinant * depth[n], abs=1e-9)
+
+
+def test_exact_contacts_leave_direct_ones_alone_and_refuse_impossible_ones() -> None:
+    ant = ROBOTS["ant"]
+    direct = replace(ant, mjcf=ant.mjcf.replace('solref="0.05 1"', 'solref="-500 -30"'))
+    assert (direct.anatomy.model.geom_solref == [-500, -30]).all()
+    assert (direct.anatomy.model.jnt_solref[1:] == ant.anatomy.model.jnt_solref[1:]).all()
+    broken = replace(ant, mjcf=ant.mjcf.replace('solref="0.05 1"', 'solref="0.05 0"'))
+    with pytest.raises(BrokenTask, match=r"'ant': a solref is 0\.05 0; .* damping ratio above 0"):
+        broken.anatomy  # noqa: B018
 
 
 @pytest.mark.parametrize("name", ROBOTS)

@@ -185,7 +185,7 @@ def test_the_title_tells_what_is_shown(runs: Runs) -> None:
     n, score = len(run.archive.elites), run.metrics["qd_score"][-1]
     assert title(run) == (
         "toy4, cvt_map_elites, seed 0, 300 evaluations\n"
-        f"coverage {n} of 48 cells ({n / 48:.1%}), QD score {score:,.1f}\n"
+        f"coverage {n} of 48 cells ({n / 48:.1%}), QD score {score:,.1f} on [-10, 0]\n"
         "drawn on the task's grid, the fittest elite of every cell"
     )
     assert title(runs("map_elites_unstructured", 2)).count("elites, QD score") == 1

@@ -50,6 +50,15 @@ def test_fitness_bounds_hold_and_are_exact_without_a_forward_term(any_task: Robo
         assert low == (worst_step * steps if worst_step < 0 else worst_step)
 
 
+@pytest.mark.parametrize("weights", [(-1.0, 0.5), (1.0, -0.5), (-1.0, -0.5)])
+def test_bounds_hold_with_negative_weights_too(weights: tuple[float, float]) -> None:
+    forward, torque = weights
+    task = replace(make("ant_uni", episode_length=30), forward=forward, torque=torque)
+    fitness = task.evaluate(task.random_solutions(20, qdbench.stream(0, "x")), range(20)).fitness
+    low, high = task.fitness_bounds
+    assert low <= fitness.min() < fitness.max() <= high
+
+
 def test_the_exact_bounds_are_reached() -> None:
     """Full torque everywhere is the ant's worst, none its best."""
     task = make("ant_omni", episode_length=20)
@@ -110,8 +119,13 @@ def test_a_wrong_record_gets_a_sentence(change: dict[str, Any], sentence: str) -
 
 def test_version_and_mjcf_are_part_of_the_identity(any_task: RobotTask) -> None:
     other_mjcf = replace(any_task.robot, mjcf=any_task.robot.mjcf.replace("</mujoco>", "<!-- x --></mujoco>"))
-    others = [replace(any_task, version=any_task.version + 1), replace(any_task, robot=other_mjcf)]
-    assert len({any_task.fingerprint, *(task.fingerprint for task in others)}) == 3
+    other_physics = (
+        replace(any_task.robot, physics_steps=7),
+        replace(any_task.robot, exact_contacts=not any_task.robot.exact_contacts),
+    )
+    others = [replace(any_task, robot=robot) for robot in (other_mjcf, *other_physics)]
+    others.append(replace(any_task, version=any_task.version + 1))
+    assert len({any_task.fingerprint, *(task.fingerprint for task in others)}) == 5
 
 
 def test_fingerprints_of_the_nine_differ() -> None:

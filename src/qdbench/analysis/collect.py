@@ -65,7 +65,10 @@ def collect(paths: Iterable[Path], *, tasks: Sequence[str] = ()) -> Collected:
     Only what is needed is read: run.json and metrics.csv here, archives when they are looked at.
     """
     runs: list[StoredRun] = []
-    skipped: list[Skipped] = []
+    paths = list(paths)
+    skipped = [
+        Skipped(path, "it has an archive.npz or checkpoint.npz, but no run.json") for path in _orphans(paths)
+    ]
     known: set[str] = set()
     for path in run_folders(paths):
         try:
@@ -88,6 +91,15 @@ def collect(paths: Iterable[Path], *, tasks: Sequence[str] = ()) -> Collected:
             names = ", ".join(sorted(known)) or "none"
             raise UnknownName("task", name, known, f"the finished runs are of {names}")
     return Collected(_grouped(runs), tuple(skipped))
+
+
+def _orphans(paths: Iterable[Path]) -> list[Path]:
+    """Return folders with the files of a run, but for the one that says what it is."""
+    files = (
+        file for path in paths for name in ("archive", "checkpoint") for file in path.rglob(f"{name}.npz")
+    )
+    folders = dict.fromkeys(file.parent for file in files)
+    return sorted((folder for folder in folders if not (folder / "run.json").exists()), key=_natural)
 
 
 def _unusable(run: StoredRun) -> str:

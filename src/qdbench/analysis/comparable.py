@@ -20,7 +20,8 @@ def times_comparable(variants: Iterable[Variant]) -> str:
 
 def _where_it_ran(variants: Iterable[Variant]) -> str:
     def facts(where: Mapping[str, Any]) -> dict[str, Any]:
-        return {"cpu": where.get("cpu"), "workers": where.get("workers"), "jobs": where.get("jobs", 1)}
+        plain = {key: where.get(key) for key in ("host", "cpu", "workers")}
+        return {**plain, "jobs": where.get("jobs", 1)}
 
     ran = [(run, facts(where)) for v in variants for run in v.runs for where in run.record["environments"]]
     return "; ".join(differing(ran))
@@ -41,7 +42,7 @@ def require_comparable(variants: Sequence[Variant]) -> None:
     for run in runs:
         _require_own_target(run)
     places = _where_it_ran(variants)
-    if places and runs[0].record["target"]["evaluations"] is None:
+    if places and any(map(ended_by_seconds, runs)):
         raise InvalidInput(
             f"the runs of {task} had a budget of seconds, and equal seconds are not equal budgets where runs "
             f"differ in {places}; compare them apart"
@@ -61,6 +62,12 @@ def require_comparable(variants: Sequence[Variant]) -> None:
                 f"{both} are both seed {seed} of {variant.label} on {task}: a replication counts once; "
                 "leave one out"
             )
+
+
+def ended_by_seconds(run: StoredRun) -> bool:
+    """Return whether a run's seconds ran out before its evaluations, if it had a number of them."""
+    evaluations = run.record["target"]["evaluations"]
+    return evaluations is None or bool(run.record["totals"]["evaluations"] < evaluations)
 
 
 def _require_own_target(run: StoredRun) -> None:

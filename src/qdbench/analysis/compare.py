@@ -17,6 +17,7 @@ import numpy as np
 from qdbench.analysis.collect import Collected, Skipped, Variant
 from qdbench.analysis.comparable import (
     differing,
+    ended_by_seconds,
     flat,
     require_comparable,
     require_equal_reevaluations,
@@ -62,15 +63,26 @@ METRICS = {
     "coverage_loss": "coverage loss",
     "qd_score_loss": "QD score loss",
     "max_fitness_loss": "max fitness loss",
+    "lost_elites": "elites lost to an invalid re-evaluation",
+    "split_half_coverage": "split-half coverage",
+    "split_half_qd_score": "split-half QD score",
     "fitness_deviation": "deviation of re-evaluated fitness",
     "descriptor_deviation": "deviation of re-evaluated descriptor",
     "self_normalised_qd_score": "self-normalised QD score",
     "seconds": "seconds",
 }
 """What is compared, and how it is called."""
-TESTED = [name for name in METRICS if not name.endswith(("_share", "_deviation")) and name != SELF_NORMALISED]
-"""A share says what its count says, a deviation is of the noise and not of an algorithm's success, and on its
-own range every archive is its own yardstick."""
+_UNTESTED = (
+    "_share",
+    "_deviation",
+    "lost_elites",
+    "split_half_coverage",
+    "split_half_qd_score",
+    SELF_NORMALISED,
+)
+TESTED = [name for name in METRICS if not name.endswith(_UNTESTED)]
+"""A share says what its count says, deviations and lost elites are of the noise and not of an algorithm's
+success, split halves check the corrected metrics, and on its own range every archive is its own yardstick."""
 
 
 @dataclass(frozen=True)
@@ -265,12 +277,10 @@ def _notes(
         )
     else:
         yield "no final archive was corrected, so the primary endpoint is the uncorrected QD score here"
-    lost = np.nansum([numbers.values["lost_elites"] for group in measured.values() for numbers in group])
-    if lost:
-        yield f"{lost:,.0f} elites had an invalid re-evaluation and are lost from the corrected archives"
     done = sorted({run.record["totals"]["evaluations"] for run in runs})
     if len(done) > 1:
-        yield f"runs end with a whole iteration: they made {done[0]:,} to {done[-1]:,} evaluations"
+        why = "their seconds were over" if any(map(ended_by_seconds, runs)) else "an iteration was whole"
+        yield f"runs ended when {why}: they made {done[0]:,} to {done[-1]:,} evaluations"
     if about_max_fitness(task):
         yield about_max_fitness(task)
 
@@ -288,15 +298,22 @@ def _defined(metric: str, group: Sequence[_Measured]) -> Values:
 
 def _why(metric: str, values: Mapping[str, float]) -> str:
     """Return why a run has no such number."""
-    corrected = metric.startswith("corrected_") or metric.endswith(("_loss", "_deviation"))
+    corrected = metric.startswith(("corrected_", "lost_", "split_half_")) or metric.endswith(
+        ("_loss", "_deviation")
+    )
     if corrected and np.isnan(values["lost_elites"]):
         return "the elites of the final archive were not re-evaluated (qdbench correct does it)"
     if metric.endswith("_share"):
         return "an unstructured archive has no cells to have a share of (--on grid)"
     if metric.endswith("_loss") and not (metric == "max_fitness_loss" and values["max_fitness"] > 0):
         return "a loss is undefined where the uncorrected value is not above 0"
-    if metric.endswith("_deviation") and values["corrected_coverage"]:
-        return "one re-evaluation has no deviation"
+    if metric == "split_half_coverage" and not np.isnan(values["split_half_qd_score"]):
+        return "an unstructured archive has no cells to be in again (--on grid)"
+    if (
+        metric.endswith(("_deviation", "split_half_coverage", "split_half_qd_score"))
+        and values["corrected_coverage"]
+    ):
+        return "one re-evaluation has neither a deviation nor halves"
     if corrected:
         return "no elite is left in the corrected archive"
     if values["coverage"] == 0:

@@ -33,7 +33,7 @@ CAVEAT = (
 )
 """To be shown once with all findings."""
 STANDING_STILL = (
-    "on omni tasks standing still without torque reaches the highest fitness: corrected max fitness is close "
+    "on ant_omni standing still without torque reaches the highest fitness: corrected max fitness is close "
     "to its ceiling there, and its coefficient of variation small by construction"
 )
 PERCENT = "+.1%"

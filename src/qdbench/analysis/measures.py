@@ -13,7 +13,7 @@ from qdbench.archives.stored import Container
 from qdbench.experiments.corrections import Correction
 from qdbench.experiments.loading import StoredRun
 from qdbench.metrics.deviations import deviations
-from qdbench.metrics.robustness import corrected_archive, losses
+from qdbench.metrics.robustness import corrected_archive, losses, split_half
 from qdbench.metrics.scores import (
     Scores,
     fittest,
@@ -82,6 +82,10 @@ def final(run: StoredRun, interval: Interval, on: On = "own") -> dict[str, float
     lost = None if after is None else asdict(losses(_on(before, fixed), _on(after, fixed)))
     found |= {f"{name}_loss": np.nan if lost is None else lost[name] for name in CURVES}
     found["lost_elites"] = np.nan if correction is None else float(correction.reevaluations.lost)
+    where = container(run, on)
+    halves = None if correction is None else split_half(where, correction.reevaluations, interval)
+    found["split_half_coverage"] = np.nan if halves is None else halves.coverage
+    found["split_half_qd_score"] = np.nan if halves is None else halves.qd_score
     spread = (np.nan, np.nan) if correction is None else deviations(correction.reevaluations)
     found["fitness_deviation"], found["descriptor_deviation"] = spread
     found["seconds"] = last["seconds"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from math import isnan
 from pathlib import Path
 from typing import Annotated
@@ -42,8 +43,9 @@ def correct(
                 bars(label, made, max(total, 1), f"{made:,} of {total:,} re-evaluations")
 
             try:
-                correct_run(folder, reevaluations, n_workers, interrupt, progress)
-                bars(str(folder), None, 1, "corrected")
+                elsewhere = correct_run(folder, reevaluations, n_workers, interrupt, progress)
+                differs = f"; the run was made elsewhere ({'; '.join(elsewhere)})" if elsewhere else ""
+                bars(str(folder), None, 1, f"corrected{differs}")
                 done.append(folder)
             except Interrupted:
                 break
@@ -69,7 +71,7 @@ def _print_losses(folders: list[Path]) -> list[str]:
     """Print what is left of the metrics; return which runs cannot be measured, and why."""
     import qdbench
     from qdbench.analysis.measures import final, fixed_interval
-    from qdbench.analysis.warnings_of_runs import warnings_of
+    from qdbench.analysis.warnings_of_runs import about_max_fitness, warnings_of
 
     table = terminal.table("run", "coverage", "loss", "QD score", "loss", "max fitness", "loss")
     lost, failed, measured = 0, [], []
@@ -92,13 +94,18 @@ def _print_losses(folders: list[Path]) -> list[str]:
         table.add_row(str(folder), *row)
     if measured:
         terminal.out.print(table)
+        intervals = {run.record["task"]["name"]: fixed_interval(run) for run in measured}
+        each = "; ".join(f"{task} [{low:,g}, {high:,g}]" for task, (low, high) in intervals.items())
         terminal.out.print(
-            "before → corrected; QD scores on each task's fixed interval; "
-            "a loss of what is not above 0 is undefined",
+            f"before → corrected; QD scores and losses on the fixed interval: {each}; a loss of what is not "
+            "above 0 is undefined",
             soft_wrap=True,
         )
+        for sentence in filter(None, map(about_max_fitness, intervals)):
+            terminal.out.print(sentence, soft_wrap=True)
         if lost:
             terminal.out.print(f"{lost:,} elites had an invalid re-evaluation and are lost")
-        following = command_line("plot", str(folders[0].parents[1]), {})
+        results = os.path.relpath(folders[0].absolute().parent.parent)
+        following = command_line("plot", results, {})
         terminal.out.print(f"Next: {following}", soft_wrap=True)
     return failed

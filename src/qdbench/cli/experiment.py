@@ -160,7 +160,10 @@ def resume(
         int | None,
         typer.Option(min=0, metavar="K", help="Re-evaluate at K moments. [default: as begun]"),
     ] = None,
-    reevaluations: NReevaluations = 50,
+    reevaluations: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Of each elite, with --corrections. [default: 50]"),
+    ] = None,
     workers: Workers = None,
     jobs: Jobs = 1,
     checkpoint_every: CheckpointEvery = 30.0,
@@ -172,7 +175,9 @@ def resume(
 
     given = evaluations is not None or seconds is not None
     target = Target(evaluations, seconds) if given else None
-    correct = None if corrections is None else Corrections(corrections, reevaluations)
+    if reevaluations is not None and corrections is None:
+        raise InvalidInput("--reevaluations goes with --corrections K; else a run is corrected as begun")
+    correct = None if corrections is None else Corrections(corrections, reevaluations or 50)
     carry_out(
         [recorded_job(path, target, correct) for path in runs],
         _settings_of_runs(workers, jobs, checkpoint_every, elsewhere),
@@ -234,7 +239,26 @@ def _progress(target: Target, news: Snapshot) -> tuple[float, float, str]:
     return min(1.0, max(shares)), 1.0, words
 
 
+def _print_missing_moments(job: Job, outcome: Outcome) -> None:
+    """Say where a run that is done was not corrected as often as was asked for."""
+    from qdbench.experiments.corrections import moments_corrected
+    from qdbench.experiments.store import RunFolder
+
+    asked = job.target.corrections.moments
+    if not asked or outcome.status not in ("finished", "skipped"):
+        return
+    made = len(moments_corrected(RunFolder(outcome.folder)))
+    if made < asked:
+        terminal.err.print(
+            f"{outcome.folder}: corrected at {made} of {asked} moments; one that had passed before it was "
+            "asked for cannot be made up, and an iteration that passes several is one",
+            soft_wrap=True,
+        )
+
+
 def _print_outcomes(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
+    from qdbench.analysis.warnings_of_runs import about_max_fitness
+
     table = terminal.table("run", "status", "evaluations", "seconds", "coverage", "QD score", "max fitness")
     labels = [job.plan.label for job in jobs]
     for job, outcome in zip(jobs, outcomes, strict=True):
@@ -256,6 +280,13 @@ def _print_outcomes(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
         label = job.plan.label if labels.count(job.plan.label) == 1 else str(job.path)
         table.add_row(label, outcome.status, f"{totals.evaluations:,}", f"{totals.seconds:,.1f}", *numbers)
     terminal.out.print(table)
+    intervals = {job.plan.task.name: job.plan.task.fitness_bounds for job in jobs}
+    each = "; ".join(f"{task} [{low:,g}, {high:,g}]" for task, (low, high) in intervals.items())
+    terminal.out.print(f"QD scores on the fixed interval: {each}", soft_wrap=True)
+    for sentence in filter(None, map(about_max_fitness, intervals)):
+        terminal.out.print(sentence, soft_wrap=True)
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        _print_missing_moments(job, outcome)
     invalid = sum(outcome.totals.invalid for outcome in outcomes)
     if invalid:
         terminal.out.print(f"{invalid:,} evaluations were invalid and kept out")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -15,7 +16,7 @@ from qdbench.cli.app import Workers, app
 from qdbench.cli.compare import compare
 from qdbench.cli.experiment import CheckpointEvery, carry_out
 from qdbench.cli.plot import plot
-from qdbench.errors import InvalidInput
+from qdbench.errors import InvalidInput, QdbenchError
 
 if TYPE_CHECKING:
     from qdbench.analysis.collect import Variant
@@ -134,8 +135,12 @@ def _judge(variants: Sequence[Variant]) -> list[Finding]:
 
     measured = {}
     for variant in variants:
-        rows = [final(run, fixed_interval(run)) for run in variant.runs]
-        measured[variant.label] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        rows = []
+        for run in variant.runs:
+            with suppress(QdbenchError, OSError):  # a damaged one was named by `compare`
+                rows.append(final(run, fixed_interval(run)))
+        if rows:
+            measured[variant.label] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     return findings(measured, times_comparable(variants))
 
 

@@ -142,6 +142,8 @@ def _scores(last: dict[str, Any], prefix: str, cells: int | None) -> dict[str, A
 def _print_run(run: StoredRun, summary: dict[str, Any]) -> None:
     from rich.table import Table
 
+    from qdbench.analysis.warnings_of_runs import about_max_fitness
+
     terminal.out.print(summary["run"], style="bold", soft_wrap=True)
     words = Table(box=None, show_header=False, pad_edge=False)
     for label, text in (
@@ -172,6 +174,8 @@ def _print_run(run: StoredRun, summary: dict[str, Any]) -> None:
     terminal.out.print(
         f"QD score: the sum of (fitness - low) / (high - low), [low, high] = [{low:,g}, {high:,g}]"
     )
+    if about_max_fitness(summary["task"]["name"]):
+        terminal.out.print(about_max_fitness(summary["task"]["name"]), soft_wrap=True)
     _print_archive(_archive(run), summary)
     terminal.out.print()
 
@@ -244,10 +248,11 @@ def _about_time(summary: dict[str, Any]) -> str:
 def _about_environment(environment: dict[str, Any]) -> str:
     known = dict(environment)
     cpu, system = known.pop("cpu", "?"), known.pop("system", "?")
-    workers, jobs = known.pop("workers", "?"), known.pop("jobs", 1)
+    workers, jobs, host = known.pop("workers", "?"), known.pop("jobs", 1), known.pop("host", "")
     versions = ", ".join(f"{name} {version}" for name, version in known.items())
     beside = f", {jobs} runs at a time" if jobs != 1 else ""
-    return f"{cpu}, {system}, {workers} workers{beside}; {versions}"
+    where = f" on {host}" if host else ""
+    return f"{cpu}, {system}{where}, {workers} workers{beside}; {versions}"
 
 
 def _about_container(container: dict[str, Any]) -> str:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from qdbench.errors import InvalidInput
 from qdbench.experiments.corrections import CorrectionProgress, Corrector
+from qdbench.experiments.environment import environment
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.loading import load
-from qdbench.experiments.plan import Plan, plan_from
+from qdbench.experiments.plan import Plan, differences, plan_from
 from qdbench.experiments.store import RunFolder
 
 
@@ -20,8 +21,11 @@ def correct_run(
     progress: CorrectionProgress,
     *,
     plan: Plan | None = None,
-) -> None:
-    """Re-evaluate what has not been; `plan` is only needed where the task has no name."""
+) -> list[str]:
+    """Re-evaluate what has not been; `plan` is only needed where the task has no name.
+
+    Return in what this place differs from where the run ended: there, the bits of a re-evaluation may differ.
+    """
     folder = RunFolder(path)
     with folder.locked():
         run = load(path)
@@ -39,5 +43,8 @@ def correct_run(
         archive = run.archive
         corrector = Corrector(plan, folder, archive.container, n_reevaluations, workers)
         evaluations = int(archive.about["n_evaluations"])
-        if not corrector.taken(evaluations):
-            corrector.take(evaluations, archive.elites, archive.cells, interrupt, progress)
+        if corrector.taken(evaluations):
+            return []
+        corrector.take(evaluations, archive.elites, archive.cells, interrupt, progress)
+        here, there = environment(), run.record["environments"][-1]
+        return differences({key: there.get(key) for key in here}, here)

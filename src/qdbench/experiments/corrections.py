@@ -16,6 +16,7 @@ from qdbench.archives.archive import Cells
 from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.stored import Container
 from qdbench.errors import InvalidInput
+from qdbench.experiments.environment import environment
 from qdbench.experiments.files import FORMAT, damage_named, read_npz, write_npz
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.plan import Plan, differences
@@ -166,6 +167,7 @@ class Corrector:
                 "algorithm": self._plan.algorithm,
                 "seed": self._plan.seed,
                 "determinants": json.dumps(self._plan.determinants()),
+                "environment": json.dumps(environment()),
                 "n_reevaluations": self._n,
                 "keys": np.array(self._keys, np.int64),
                 "originals": np.array(self._originals, np.float64),
@@ -197,14 +199,15 @@ def require_continuable(folder: RunFolder, plan: Plan, n: int) -> None:
         )
 
 
-def is_corrected(folder: RunFolder, evaluations: int) -> bool:
-    """Return whether the elites of that moment have been re-evaluated."""
+def moments_corrected(folder: RunFolder) -> set[int]:
+    """Return after how many evaluations the elites of a run have been re-evaluated."""
     path = folder.corrected_path
     if not path.exists():
-        return False
+        return set()
     n = int(read_npz(path, only=("format", "n_snapshots"))["n_snapshots"])
-    moments = read_npz(path, only=("format", *(f"snapshot_{i}_evaluations" for i in range(n))))
-    return evaluations in {int(moment) for moment in moments.values()}
+    names = [f"snapshot_{i}_evaluations" for i in range(n)]
+    arrays = read_npz(path, only=("format", *names))
+    return {int(arrays[name]) for name in names}
 
 
 def _report(progress: CorrectionProgress, before: int, total: int, done: int, of_chunk: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 import time
 import traceback
@@ -16,7 +17,7 @@ from typing import Any, Literal
 from qdbench.algorithms.contract import Algorithm
 from qdbench.algorithms.state import flatten
 from qdbench.errors import DamagedFile, InvalidInput, QdbenchError
-from qdbench.experiments.corrections import Corrector, is_corrected, require_continuable
+from qdbench.experiments.corrections import Corrector, moments_corrected, require_continuable
 from qdbench.experiments.environment import environment
 from qdbench.experiments.files import damage_named
 from qdbench.experiments.interrupt import Interrupt, Interrupted
@@ -92,7 +93,7 @@ def is_done(record: Mapping[str, Any], target: Target, folder: RunFolder) -> boo
     totals = Totals.from_json(record["totals"])
     if record["status"] != "finished" or not target.reached(totals):
         return False
-    return not target.corrections.moments or is_corrected(folder, totals.evaluations)
+    return not target.corrections.moments or totals.evaluations in moments_corrected(folder)
 
 
 def execute(
@@ -151,7 +152,8 @@ class _Session:
         self._loop = Loop(plan, algorithm, self.totals, settings.workers)
         self.totals.setup_seconds += time.perf_counter() - start
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        here = {**environment(), **_plug_ins(), "workers": settings.workers, "jobs": settings.jobs}
+        how = {"host": platform.node(), "workers": settings.workers, "jobs": settings.jobs}
+        here = {**environment(), **_plug_ins(), **how}
         before = list(record["environments"]) if record else []
         self._record: dict[str, Any] = {
             **plan.determinants(),

@@ -6,6 +6,7 @@ descriptor, in the order of the archive's rows. An elite with an invalid re-eval
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,11 @@ class Reevaluations:
     def lost(self) -> int:
         """How many elites have an invalid re-evaluation."""
         return int(np.isnan(self.fitness).any(axis=1).sum())
+
+    def whole(self) -> Reevaluations:
+        """Return the elites without an invalid re-evaluation."""
+        left = ~np.isnan(self.fitness).any(axis=1)
+        return Reevaluations(self.fitness[left], self.descriptors[left])
 
     def __getitem__(self, samples: slice) -> Reevaluations:
         """Return some of the samples of every elite."""
@@ -85,10 +91,18 @@ def _loss(before: float, after: float) -> float:
     return (before - after) / before if before > 0 else np.nan
 
 
-def by_samples(container: Container, reevaluations: Reevaluations, interval: Interval) -> list[Scores]:
-    """Return the corrected scores as they would be with the first 1, 2, … N re-evaluations only."""
-    n_samples = reevaluations.fitness.shape[1]
-    archives = (corrected_archive(container, reevaluations[:n]) for n in range(1, n_samples + 1))
+def by_samples(
+    container: Container,
+    reevaluations: Reevaluations,
+    interval: Interval,
+    counts: Iterable[int] | None = None,
+) -> list[Scores]:
+    """Return the corrected scores as they would be with the first 1, 2, … N re-evaluations only, or `counts`.
+
+    An elite with an invalid re-evaluation is lost from the first on: the curve shows nothing but the bias.
+    """
+    n_samples, whole = reevaluations.fitness.shape[1], reevaluations.whole()
+    archives = (corrected_archive(container, whole[:n]) for n in counts or range(1, n_samples + 1))
     return [scores(archive.elites.fitness, interval) for archive in archives]
 
 
@@ -107,9 +121,8 @@ def split_half(container: Container, reevaluations: Reevaluations, interval: Int
 
     An elite with an invalid re-evaluation is lost here too, to both halves.
     """
-    whole = ~np.isnan(reevaluations.fitness).any(axis=1)
-    reevaluations = Reevaluations(reevaluations.fitness[whole], reevaluations.descriptors[whole])
-    halves = reevaluations[::2], reevaluations[1::2]
+    whole = reevaluations.whole()
+    halves = whole[::2], whole[1::2]
     if halves[1].fitness.shape[1] == 0:
         return SplitHalf(np.nan, np.nan)
     found = []

@@ -40,10 +40,12 @@ def metric_band(replications: Sequence[Curves], name: str, axis: Axis) -> Band:
     """Return a metric's band along the runs.
 
     Between two iterations an archive stays as it is, so each curve is a staircase, and the value at any place
-    is that of the iteration before. The band begins where all runs have begun and ends with the shortest.
+    is that of the iteration before. The band begins where all runs have begun and ends with half of them,
+    where corrected ends are drawn, too; a run that ended before keeps its archive.
     """
     places = [getattr(curves, axis) for curves in replications]
-    x = _thinned(np.unique(np.concatenate(places)), max(p[0] for p in places), min(p[-1] for p in places))
+    begin, end = max(p[0] for p in places), float(np.median([p[-1] for p in places]))
+    x = _thinned(np.unique([*np.concatenate(places), end]), begin, end)
     values = (curves.values[name] for curves in replications)
     return across(
         x, [v[np.searchsorted(p, x, side="right") - 1] for p, v in zip(places, values, strict=True)]

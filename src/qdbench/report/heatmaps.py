@@ -80,10 +80,11 @@ def title(run: StoredRun) -> str:
     evaluations = archive.about["n_evaluations"]
     row = run.metrics["evaluations"] == evaluations  # none, if it was stopped in the first iteration
     beside = f" ({record['name']})" if record["name"] else ""
+    low, high = record["task"]["fitness_bounds"]
     lines = [
         f"{record['task']['name']}, {record['algorithm']['name']}{beside}, seed {record['seed']}, "
         f"{evaluations:,} evaluations",
-        f"{filled}, QD score {run.metrics['qd_score'][row].sum():,.1f}",
+        f"{filled}, QD score {run.metrics['qd_score'][row].sum():,.1f} on [{low:,g}, {high:,g}]",
     ]
     if is_projected(archive):
         lines.append("drawn on the task's grid, the fittest elite of every cell")

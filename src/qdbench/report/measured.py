@@ -28,8 +28,7 @@ from qdbench.analysis.warnings_of_runs import Suspect, in_words, suspect
 from qdbench.errors import InvalidInput, QdbenchError
 from qdbench.experiments.corrections import Correction
 from qdbench.experiments.loading import StoredRun
-from qdbench.metrics.robustness import SplitHalf, corrected_archive, split_half
-from qdbench.metrics.scores import scores
+from qdbench.metrics.robustness import SplitHalf, by_samples, split_half
 from qdbench.report.bands import Values
 
 IntervalKind = Literal["fixed", "pooled"]
@@ -223,10 +222,10 @@ def _corrected(run: StoredRun, correction: Correction, by: Yardstick) -> Correct
 
 
 def _by_samples(run: StoredRun, correction: Correction, by: Yardstick) -> BySamples:
-    """Return what `metrics.robustness.by_samples` does, at fewer places: a large archive takes its time."""
+    """Return corrected scores by samples, at a few places: a large archive takes its time."""
     where, samples = container(run, by.on), correction.reevaluations
     counts = sample_counts(samples.fitness.shape[1])
-    found = [scores(corrected_archive(where, samples[:n]).elites.fitness, by.interval) for n in counts]
+    found = by_samples(where, samples, by.interval, counts)
     return BySamples(
         np.array(counts, np.float64),
         np.array([score.coverage for score in found], np.float64),

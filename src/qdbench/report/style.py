@@ -56,13 +56,14 @@ _KNOWN = {
     "map_elites": Look("MAP-Elites", "#0072B2", "o"),
     "cvt_map_elites": Look("CVT-MAP-Elites", "#D55E00", "s"),
     "random_search": Look("Random Search", "#009E73", "^"),
+    "random_search-uniform": Look("Random Search (uniform)", "#882255", "<"),
     "map_elites_unstructured": Look("MAP-Elites (unstructured)", "#CC79A7", "D"),
     "cma_me": Look("CMA-ME", "#E69F00", "v"),
     "cma_mae": Look("CMA-MAE", "#56B4E9", "P"),
     "ribs_map_elites": Look("MAP-Elites (pyribs)", "#000000", "X"),
 }
 # Tol's muted scheme, as far as it is not close to those above
-_OTHERS = (("#882255", "<"), ("#999933", ">"), ("#888888", "p"), ("#332288", "h"), ("#44AA99", "*"))
+_COLOURS, _MARKERS = ("#999933", "#888888", "#332288", "#44AA99"), (">", "p", "h", "*", "8")
 
 
 def looks(labels: Iterable[str]) -> dict[str, Look]:
@@ -72,8 +73,8 @@ def looks(labels: Iterable[str]) -> dict[str, Look]:
     """
     wanted = set(labels)
     ours = {label: look for label, look in _KNOWN.items() if label in wanted}
-    others = zip(sorted(wanted - set(ours)), cycle(_OTHERS), strict=False)
-    return ours | {label: Look(_name(label), *look) for label, look in others}
+    others = zip(sorted(wanted - set(ours)), cycle(_COLOURS), cycle(_MARKERS), strict=False)
+    return ours | {label: Look(_name(label), colour, marker) for label, colour, marker in others}
 
 
 def _name(label: str) -> str:

@@ -65,23 +65,31 @@ def compile_robot(robot: Robot) -> Anatomy:
     except ValueError as error:
         raise BrokenTask(f"robot {robot.name!r}: MuJoCo cannot compile its MJCF: {error}") from None
     if robot.exact_contacts:
-        for solref in (*model.geom_solref, *model.jnt_solref):
+        of_all = (model.geom_solref, model.jnt_solref, model.pair_solref, model.tendon_solref_lim)
+        for solref in (row for rows in of_all for row in rows):
             if solref[0] > 0:  # else the author gave stiffness and damping directly
-                solref[:] = _sampled(solref, model.opt.timestep)
+                solref[:] = _sampled(robot, solref, model.opt.timestep)
     return _describe(model, robot)
 
 
-def _sampled(solref: NDArray[np.float64], step: float) -> tuple[float, float]:
-    """Return the `solref` whose steps are samples of the continuous motion, whatever their length.
+def _sampled(robot: Robot, solref: NDArray[np.float64], step: float) -> tuple[float, float]:
+    """Return the `solref` with which a free depth decays as in continuous time, whatever the step.
 
     MuJoCo lets the depth r of a contact or joint limit follow r'' = -k r - b r' by steps v += h (-k r - b v);
     r += h v, which at an h near the time constant are much stiffer than the motion itself. With the k and b
-    returned, the steps have the determinant and the trace, so the decay, of the exact solution over h.
+    returned, the steps have the determinant and trace, so the decay, of the exact solution over h. A depth
+    that a load holds is a little larger at longer steps.
     """
     time_constant, damping_ratio = solref.tolist()
-    b, k = 2 / time_constant, (time_constant * damping_ratio) ** -2
-    determinant = math.exp(-b * step)
-    trace = 2 * math.exp(-b * step / 2) * cmath.cosh(cmath.sqrt(b * b / 4 - k) * step).real
+    try:
+        b, k = 2 / time_constant, (time_constant * damping_ratio) ** -2
+        determinant = math.exp(-b * step)
+        trace = 2 * math.exp(-b * step / 2) * cmath.cosh(cmath.sqrt(b * b / 4 - k) * step).real
+    except (ZeroDivisionError, OverflowError):
+        raise BrokenTask(
+            f"robot {robot.name!r}: a solref is {time_constant:g} {damping_ratio:g}; exact contacts need a "
+            "time constant not far below the physics step, and a damping ratio above 0"
+        ) from None
     stiffness, damping = (1 + determinant - trace) / step**2, (1 - determinant) / step
     return -stiffness, -damping  # the signs say: not a time constant and a ratio
 
@@ -150,10 +158,12 @@ def _describe(model: mujoco.MjModel, robot: Robot) -> Anatomy:
         velocity_address = int(model.sensor("qdbench velocity").adr[0])
     weight = float(model.body_mass.sum() * np.linalg.norm(model.opt.gravity))
     height = float(model.key_qpos[key, 1 if planar else 2])
-    if not (weight > 0 and height > 0):
+    if "contact_wrenches" in robot.observation and not (weight > 0 and height > 0):
         raise BrokenTask(
-            f"robot {robot.name!r}: it weighs {weight:g} N and starts {height:g} m high; both must be above 0"
+            f"robot {robot.name!r}: it weighs {weight:g} N and starts {height:g} m high; contact wrenches, "
+            "in units of these, need both above 0 (a root's slide gets its height by `ref`)"
         )
+    wrench_units = [weight * height] * 3 + [weight] * 3
     return Anatomy(
         model=model,
         planar=planar,
@@ -165,7 +175,7 @@ def _describe(model: mujoco.MjModel, robot: Robot) -> Anatomy:
         root_body=model.body(robot.root).id,
         weight=weight,
         standing_height=height,
-        wrench_scale=np.array([1 / (weight * height)] * 3 + [1 / weight] * 3),
+        wrench_scale=np.array([1 / unit if unit else np.nan for unit in wrench_units]),
         force_limits=np.where(model.actuator_forcelimited, force_limits, motor_limits),
         start_keyframe=key,
         foot_sensors=np.array([model.sensor(_foot_sensor(foot)).adr[0] + 2 for foot in robot.feet], np.intp),

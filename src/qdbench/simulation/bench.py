@@ -74,7 +74,7 @@ def benchmark(
     on_repeat: Callable[[int, int], None] | None = None,
 ) -> Benchmark:
     """Measure one task on `workers` × 128 random policies."""
-    _forget_peak_memory()
+    forget_peak_memory()
     whole = replace(task, healthy=(float("-inf"), float("inf")))
     few = simulation.DEFAULT_SLOTS
     n = few * workers
@@ -187,7 +187,8 @@ def peak_memory_mb() -> float:
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def _forget_peak_memory() -> None:
+def forget_peak_memory() -> None:
+    """Let `peak_memory_mb` begin anew with what is in use now, where Linux can."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 

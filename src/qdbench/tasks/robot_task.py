@@ -107,9 +107,8 @@ class RobotTask:
     @property
     def fitness_bounds(self) -> tuple[float, float]:
         """The fixed interval of the QD score: exact without a forward term, else up to `top_speed`."""
-        speed = self.forward * self.top_speed
-        worst = self.survive - self.torque * self.robot.anatomy.n_actions - speed
-        best = self.survive + speed
+        speed, cost = abs(self.forward) * self.top_speed, self.torque * self.robot.anatomy.n_actions
+        worst, best = self.survive - max(cost, 0.0) - speed, self.survive - min(cost, 0.0) + speed
         # a negative sum is worst when it lasts, a positive one when the first step is the last
         return (
             worst * (self.episode_length if worst < 0 else 1),
@@ -121,7 +120,10 @@ class RobotTask:
         """A digest of version, options, rewards, MJCF and MuJoCo: equal ones are comparable."""
         import mujoco
 
-        return fingerprint({**asdict(self), "mujoco": mujoco.mj_versionString()})
+        facts = asdict(self)
+        if not self.robot.exact_contacts:
+            del facts["robot"]["exact_contacts"]  # so that fingerprints are as before there was such a thing
+        return fingerprint({**facts, "mujoco": mujoco.mj_versionString()})
 
     # How a batch of states is read: arrays with a leading batch axis, in and out
 
