@@ -1,10 +1,11 @@
 """A million control steps of random policies per robot, termination off: does the physics ever diverge?
 
-python studies/endurance.py
+python studies/endurance.py [ROBOT...]
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -14,11 +15,11 @@ from qdbench import TASKS, evaluation_seeds, stream
 EPISODES, LENGTH = 1000, 1000
 
 
-def main() -> None:
+def main(*robots: str) -> None:
     print("| robot | control steps | diverged | farthest from the start (m) |")
     print("|" + "---|" * 4)
     for task in TASKS.values():
-        if task.descriptor == "feet":
+        if task.descriptor == "feet" and (not robots or task.robot.name in robots):
             whole = replace(
                 task,
                 healthy=(-np.inf, np.inf),
@@ -38,4 +39,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

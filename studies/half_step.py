@@ -1,15 +1,16 @@
 """Would finer physics change the corrected metrics? Final archives, re-simulated at half the step.
 
-    python studies/half_step.py results/laptop/runs
+    python studies/half_step.py results/laptop/runs --samples 8
 
-Every elite of every final archive is re-evaluated as often, and with the same seeds, as in its correction.
+Every elite of every final archive is re-evaluated with the same seeds as in its correction, all or the first
+`--samples` of them, which then count at either step.
 A change is small if the interquartile mean over the replications at half the step lies within the 95 %
 interval of the one at the task's own step.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,23 +48,27 @@ def measured(run: StoredRun, reevaluations: Reevaluations) -> list[float]:
     return [found.coverage, found.qd_score, found.max_fitness]
 
 
-def both(run: StoredRun) -> list[list[float]]:
+def both(run: StoredRun, samples: int | None) -> list[list[float]]:
     """As corrected, and at half the step."""
     correction = final_correction(run)
     assert correction is not None, f"{run.path} has no correction of its end"
-    n = correction.reevaluations.fitness.shape[1]
-    return [measured(run, correction.reevaluations), measured(run, resimulated(run, n))]
+    usual = correction.reevaluations[:samples]
+    return [measured(run, usual), measured(run, resimulated(run, usual.fitness.shape[1]))]
 
 
 def shown(found: Estimate) -> str:
     return f"{found.iqm:.1f} ({found.low:.1f} … {found.high:.1f})"
 
 
-def main(*paths: str) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("paths", type=Path, nargs="+")
+    parser.add_argument("--samples", type=int)
+    chosen = parser.parse_args()
     print("| algorithm | corrected metric | at the task's step | at half the step | within |")
     print("|---|---|---|---|---|")
-    for variant in collect([Path(path) for path in paths]).variants:
-        values = np.array([both(run) for run in variant.runs])  # (replications, 2, metrics)
+    for variant in collect(chosen.paths).variants:
+        values = np.array([both(run, chosen.samples) for run in variant.runs])  # (replications, 2, metrics)
         for m, metric in enumerate(METRICS):
             usual, finer = (estimate([values[:, i, m]], stream(0, "half step", metric)) for i in (0, 1))
             within = "yes" if usual.low <= finer.iqm <= usual.high else "NO"
@@ -71,4 +76,4 @@ def main(*paths: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

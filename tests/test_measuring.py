@@ -99,7 +99,7 @@ def test_deviations_by_hand() -> None:
 def test_a_deviation_that_is_undefined_has_its_reason(tmp_path: Path) -> None:
     make(tmp_path / "one", toy("toy_a"), reevaluations=1)
     (entry,) = (e for e in compare(collect([tmp_path])).tasks[0].entries if e.metric == "fitness_deviation")
-    assert entry.undefined == {"one re-evaluation has no deviation": 1}
+    assert entry.undefined == {"one re-evaluation has neither a deviation nor halves": 1}
 
 
 # Budgets

@@ -20,8 +20,8 @@ def times_comparable(variants: Iterable[Variant]) -> str:
 
 def _where_it_ran(variants: Iterable[Variant]) -> str:
     def facts(where: Mapping[str, Any]) -> dict[str, Any]:
-        plain = {key: where.get(key) for key in ("host", "cpu", "workers")}
-        return {**plain, "jobs": where.get("jobs", 1)}
+        known = {"cpu": where.get("cpu"), "workers": where.get("workers"), "jobs": where.get("jobs", 1)}
+        return known | ({"host": where["host"]} if "host" in where else {})  # the first runs did not tell
 
     ran = [(run, facts(where)) for v in variants for run in v.runs for where in run.record["environments"]]
     return "; ".join(differing(ran))
