@@ -113,7 +113,7 @@ def test_a_corrected_archive_is_filled_by_the_usual_rule() -> None:
     assert archive.elites.evaluations[:, 0].tolist() == [0, 2, 4]
     assert archive.elites.fitness.tolist() == [2.0, 0.5, 4.0]
     assert again.lost == 1
-    assert [s.coverage for s in by_samples(GRID, again, (0.0, 5.0))] == [3, 3]  # lost from the first sample on
+    assert [s.coverage for s in by_samples(GRID, again, (0.0, 5.0))] == [3, 3]  # lost from the first on
 
 
 def test_split_halves_choose_by_one_and_score_by_the_other() -> None:

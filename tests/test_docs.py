@@ -86,9 +86,9 @@ def test_the_protocol_and_the_criteria_are_the_code_s() -> None:
         row = next(
             line for line in text.splitlines() if line.startswith("| ") and task in line.split(" | ")[0]
         )
-        numbers = (scale.evaluations, scale.batch_size, scale.episode_length)
+        sizes = (scale.evaluations, scale.batch_size, scale.episode_length)
         seeds = f"0\N{EN DASH}{scale.replications - 1}"
-        expected = [*(f"{n:,}" for n in numbers), seeds, str(scale.reevaluations), str(scale.corrections)]
+        expected = [*(f"{n:,}" for n in sizes), seeds, str(scale.reevaluations), str(scale.corrections)]
         assert row.split(" | ")[1:7] == expected
     assert f"lie within ±{ALIKE:.0%}".replace("%", " %") in text
     assert f"seconds per evaluation lies above {MORE_TIME:.0%}".replace("%", " %") in text
