@@ -5,7 +5,8 @@
 Every elite of every final archive is re-evaluated with the same seeds as in its correction, all or the first
 `--samples` of them, which then count at either step.
 A change is small if the interquartile mean over the replications at half the step lies within the 95 %
-interval of the one at the task's own step.
+interval of the one at the task's own step. What other seeds alone change is told by as many further samples
+of the correction, at the task's step, where it has them.
 """
 
 from __future__ import annotations
@@ -48,16 +49,19 @@ def measured(run: StoredRun, reevaluations: Reevaluations) -> list[float]:
     return [found.coverage, found.qd_score, found.max_fitness]
 
 
-def both(run: StoredRun, samples: int | None) -> list[list[float]]:
-    """As corrected, and at half the step."""
+def compared(run: StoredRun, samples: int | None) -> list[list[float]]:
+    """As corrected, at half the step, and as corrected with other samples (NaN where there are too few)."""
     correction = final_correction(run)
     assert correction is not None, f"{run.path} has no correction of its end"
     usual = correction.reevaluations[:samples]
-    return [measured(run, usual), measured(run, resimulated(run, usual.fitness.shape[1]))]
+    n = usual.fitness.shape[1]
+    others = correction.reevaluations[n : 2 * n]
+    control = measured(run, others) if others.fitness.shape[1] == n else [np.nan] * len(METRICS)
+    return [measured(run, usual), measured(run, resimulated(run, n)), control]
 
 
 def shown(found: Estimate) -> str:
-    return f"{found.iqm:.1f} ({found.low:.1f} … {found.high:.1f})"
+    return f"{found.iqm:.1f} ({found.low:.1f} … {found.high:.1f})" if found.n else "-"
 
 
 def main() -> None:
@@ -65,14 +69,17 @@ def main() -> None:
     parser.add_argument("paths", type=Path, nargs="+")
     parser.add_argument("--samples", type=int)
     chosen = parser.parse_args()
-    print("| algorithm | corrected metric | at the task's step | at half the step | within |")
-    print("|---|---|---|---|---|")
+    print("| algorithm | corrected metric | at the task's step | at half the step | within | other seeds |")
+    print("|" + "---|" * 6)
     for variant in collect(chosen.paths).variants:
-        values = np.array([both(run, chosen.samples) for run in variant.runs])  # (replications, 2, metrics)
+        values = np.array([compared(run, chosen.samples) for run in variant.runs])
         for m, metric in enumerate(METRICS):
-            usual, finer = (estimate([values[:, i, m]], stream(0, "half step", metric)) for i in (0, 1))
+            usual, finer, others = (
+                estimate([column], stream(0, "half step", metric)) for column in values[:, :, m].T
+            )
             within = "yes" if usual.low <= finer.iqm <= usual.high else "NO"
-            print(f"| {variant.label} | {metric} | {shown(usual)} | {shown(finer)} | {within} |", flush=True)
+            numbers = f"{shown(usual)} | {shown(finer)} | {within} | {shown(others)}"
+            print(f"| {variant.label} | {metric} | {numbers} |", flush=True)
 
 
 if __name__ == "__main__":
