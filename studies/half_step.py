@@ -61,7 +61,7 @@ def compared(run: StoredRun, samples: int | None) -> list[list[float]]:
 
 
 def shown(found: Estimate) -> str:
-    return f"{found.iqm:.1f} ({found.low:.1f} … {found.high:.1f})" if found.n else "-"
+    return f"{found.iqm:.1f} ({found.low:.1f} … {found.high:.1f})" if found.iqm == found.iqm else "-"
 
 
 def main() -> None:
