@@ -1,9 +1,9 @@
-# The README's two commands. Both set up everything they need in .venv; nothing is installed outside.
+# The two commands of the README. They install everything they need into .venv, and nothing outside.
 PYTHON ?= python3
 VENV   := .venv
 QDBENCH := $(VENV)/bin/qdbench
 
-.PHONY: demo check lint types test clean
+.PHONY: demo check lint types docs test clean
 
 # The paper's experiment at the smallest scale: runs, corrections, tables, figures, page (about two minutes).
 demo: $(VENV)/ready
@@ -11,8 +11,8 @@ demo: $(VENV)/ready
 	@echo; $(QDBENCH) reproduce --scale smoke --out results/demo
 	@echo; echo "Results are in results/demo: open report.html; figures/ has the paper's figure, runs/ all data."
 
-# Every check: lint, types, tests.
-check: lint types test
+# Every check: lint, types, documentation, tests.
+check: lint types docs test
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .
@@ -20,6 +20,11 @@ lint: $(VENV)/ready
 
 types: $(VENV)/ready
 	$(VENV)/bin/mypy
+
+# Build the documentation into site/. A broken link or a public name without a docstring fails.
+docs: $(VENV)/ready
+	$(VENV)/bin/pytest tests/test_site.py
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 
 test: $(VENV)/ready
 	$(VENV)/bin/pytest -m "not alone" --numprocesses auto --dist loadfile
@@ -32,4 +37,4 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) results site .pytest_cache .mypy_cache .ruff_cache .hypothesis

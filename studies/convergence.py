@@ -14,13 +14,15 @@ lies wholly outside, and is undecided otherwise.
 from __future__ import annotations
 
 import argparse
+import tempfile
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plain import live_episode
-from qdbench import TASKS, RobotTask, evaluation_seeds, stream
+from qdbench import TASKS, RobotTask, evaluation_seeds, run, stream
+from qdbench.terms import FINAL_POSITION
 from walking import scripted_gait
 
 Values = NDArray[np.float64]  #: (policies, seeds, columns): fitness, descriptor; on omni tasks the distance
@@ -29,23 +31,9 @@ TOLERANCE = 0.25
 
 def evolve(task: RobotTask, generations: int, batch: int = 256) -> NDArray[np.float32]:
     """A few generations of MAP-Elites; returns its elites, best first."""
-    rng = stream(0, "study", task.name)
-    low, high = np.array(task.descriptor_bounds).T
-    elites: dict[tuple[int, ...], tuple[float, NDArray[np.float32]]] = {}
-    solutions = task.random_solutions(batch, rng)
-    for generation in range(generations):
-        seeds = evaluation_seeds(generation, batch)
-        evaluation = task.evaluate(solutions, seeds)
-        shares = (evaluation.descriptors - low) / (high - low)
-        for i in np.flatnonzero(evaluation.valid):
-            cell = tuple(np.clip((shares[i] * task.cells).astype(int), 0, np.array(task.cells) - 1))
-            if cell not in elites or evaluation.fitness[i] > elites[cell][0]:
-                elites[cell] = evaluation.fitness[i], solutions[i].copy()
-        pool = np.stack([solution for _, solution in elites.values()])
-        first, second = pool[rng.integers(len(pool), size=(2, batch))]
-        solutions = first + 0.005 * rng.standard_normal(first.shape, np.float32)
-        solutions += 0.05 * rng.standard_normal((batch, 1), np.float32) * (second - first)
-    return np.stack([solution for _, solution in sorted(elites.values(), key=lambda e: -e[0])])
+    with tempfile.TemporaryDirectory() as out:
+        elites = run(task, evaluations=batch * generations, out=out, batch_size=batch).archive.elites
+    return elites.solutions[np.argsort(-elites.fitness, kind="stable")]
 
 
 def values(task: RobotTask, solutions: NDArray[np.float32], n_seeds: int, first_seed: int) -> Values:
@@ -55,7 +43,7 @@ def values(task: RobotTask, solutions: NDArray[np.float32], n_seeds: int, first_
 
 
 def columns(task: RobotTask, fitness: NDArray[np.float64], descriptors: NDArray[np.float64]) -> Values:
-    distance = [np.linalg.norm(descriptors, axis=1)] if task.descriptor == "position" else []
+    distance = [np.linalg.norm(descriptors, axis=1)] if task.descriptor is FINAL_POSITION else []
     return np.column_stack([fitness, descriptors, *distance])
 
 

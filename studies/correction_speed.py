@@ -16,37 +16,38 @@ from pathlib import Path
 
 import numpy as np
 
-from qdbench import TASKS, Evaluated, stream
-from qdbench.archives.stored import Container
-from qdbench.experiments.corrections import Corrector
+from qdbench import TASKS, Evaluated, stream, terms
+from qdbench.archives.geometry import Grid
+from qdbench.experiments.correcting import Corrector
+from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.plan import Plan
-from qdbench.experiments.store import RunFolder
 from qdbench.simulation.bench import benchmark, forget_peak_memory, peak_memory_mb
+from qdbench.store.folder import RunFolder
 
 ELITES, REEVALUATIONS, LENGTH = 2000, 50, 50
 
 
 def main() -> None:
-    whole = replace(TASKS["ant_omni"], healthy=(-np.inf, np.inf), episode_length=LENGTH)
+    whole = replace(TASKS["ant_omni"], ending=terms.NEVER, episode_length=LENGTH)
     workers = os.cpu_count() or 1
     numbers = np.arange(ELITES)[:, None]
     places = stream(0, "places").uniform(-30, 30, (ELITES, 2))
     solutions = whole.random_solutions(ELITES, stream(0, "elites"))
     elites = Evaluated(solutions, np.zeros(ELITES), places, numbers, numbers.astype(np.uint64))
-    shape = {"descriptor_bounds": np.array(whole.descriptor_bounds), "shape": np.array(whole.cells)}
+    grid = Grid(whole.descriptor_bounds, whole.cells)
     plan = Plan(task=whole, task_source="ant_omni", algorithm="map_elites", options={}, seed=0)
 
     def benched() -> float:
-        return benchmark(whole, workers=workers).whole.control_steps
+        return benchmark(whole, workers=workers).full_length.control_steps
 
     before = benched()
     forget_peak_memory()
     memory = peak_memory_mb()
     with tempfile.TemporaryDirectory() as folder:
-        corrector = Corrector(plan, RunFolder(Path(folder)), Container("grid", shape), REEVALUATIONS, workers)
+        corrector = Corrector(plan, RunFolder(Path(folder)), grid, REEVALUATIONS, Threads(workers)(whole))
         start = time.perf_counter()
-        corrector.take(ELITES, elites, np.arange(ELITES), Interrupt())
+        corrector.correct(ELITES, elites, np.arange(ELITES), Interrupt())
         rate = ELITES * REEVALUATIONS * LENGTH / (time.perf_counter() - start)
     beyond = peak_memory_mb() - memory
     after = benched()

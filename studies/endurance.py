@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from qdbench import TASKS, evaluation_seeds, stream
+from qdbench.terms import FEET_CONTACTS, FINAL_POSITION, NEVER
 
 EPISODES, LENGTH = 1000, 1000
 
@@ -19,12 +20,12 @@ def main(*robots: str) -> None:
     print("| robot | control steps | diverged | farthest from the start (m) |")
     print("|" + "---|" * 4)
     for task in TASKS.values():
-        if task.descriptor == "feet" and (not robots or task.robot.name in robots):
+        if task.descriptor is FEET_CONTACTS and (not robots or task.robot.name in robots):
             whole = replace(
                 task,
-                healthy=(-np.inf, np.inf),
+                ending=NEVER,
                 episode_length=LENGTH,
-                descriptor="position",
+                descriptor=FINAL_POSITION,
                 cells=(2, 2),
                 descriptor_bounds=((0.0, 1.0),) * 2,
             )

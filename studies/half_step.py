@@ -20,42 +20,43 @@ import numpy as np
 
 from qdbench import stream
 from qdbench.analysis.collect import collect
-from qdbench.analysis.measures import container, final_correction, fixed_interval
+from qdbench.analysis.measures import fixed_interval
 from qdbench.analysis.statistics import Estimate, estimate
-from qdbench.experiments.corrections import reevaluation_seeds
-from qdbench.experiments.loading import StoredRun
 from qdbench.experiments.plan import plan_from
 from qdbench.metrics.robustness import Reevaluations, corrected_archive
 from qdbench.metrics.scores import scores
+from qdbench.store.loading import StoredRun
 
 METRICS = ("coverage", "qd_score", "max_fitness")
 
 
 def resimulated(run: StoredRun, n: int) -> Reevaluations:
-    plan = plan_from(run.record, run.record["name"])
+    plan = plan_from(run.record.determinants, run.record.name)
     task: Any = plan.task
-    assert task.fingerprint == run.record["task"]["fingerprint"], f"{run.path} is of another task version"
+    assert task.fingerprint == run.record.task.fingerprint, f"{run.path} is of another task version"
     finer = replace(task, robot=replace(task.robot, physics_steps=2 * task.robot.physics_steps))
     elites = run.archive.elites
     keys = elites.evaluations[:, 0].tolist()
-    seeds = np.concatenate([reevaluation_seeds(plan, key, n) for key in keys])
+    seeds = np.concatenate([plan.reevaluation_seeds(key, n) for key in keys])
     result = finer.evaluate(np.repeat(elites.solutions, n, axis=0), seeds)
     return Reevaluations(result.fitness.reshape(len(keys), n), result.descriptors.reshape(len(keys), n, -1))
 
 
 def measured(run: StoredRun, reevaluations: Reevaluations) -> list[float]:
-    archive = corrected_archive(container(run, "own"), reevaluations)
+    archive = corrected_archive(run.geometry, reevaluations)
     found = scores(archive.elites.fitness, fixed_interval(run))
     return [found.coverage, found.qd_score, found.max_fitness]
 
 
 def compared(run: StoredRun, samples: int | None) -> list[list[float]]:
     """As corrected, at half the step, and as corrected with other samples (NaN where there are too few)."""
-    correction = final_correction(run)
-    assert correction is not None, f"{run.path} has no correction of its end"
-    usual = correction.reevaluations[:samples]
+    point, corrections = run.final_point, run.corrections
+    assert point is not None, f"{run.path} has no correction of its end"
+    assert corrections is not None
+    again = corrections.reevaluations(point)
+    usual = again[:samples]
     n = usual.fitness.shape[1]
-    others = correction.reevaluations[n : 2 * n]
+    others = again[n : 2 * n]
     control = measured(run, others) if others.fitness.shape[1] == n else [np.nan] * len(METRICS)
     return [measured(run, usual), measured(run, resimulated(run, n)), control]
 

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from qdbench import evaluation_seeds, load
-from qdbench.experiments.plan import plan_from
 from qdbench.metrics.robustness import Reevaluations, corrected_archive
 
 
@@ -32,8 +31,8 @@ def main() -> None:
     parser.add_argument("--contacts", type=float)
     chosen = parser.parse_args()
     run = load(chosen.run)
-    task: Any = plan_from(run.record, run.record["name"]).task
-    assert task.fingerprint == run.record["task"]["fingerprint"], "the run is of another version of its task"
+    task: Any = run.task
+    assert task.fingerprint == run.record.task.fingerprint, "the run is of another version of its task"
     robot = task.robot
     if chosen.contacts is not None:
         softer = rf'\g<1>="{chosen.contacts} 1"'
@@ -48,7 +47,7 @@ def main() -> None:
         result = finer.evaluate(np.repeat(elites.solutions[some], n, axis=0), seeds)
         again = Reevaluations(result.fitness.reshape(-1, n), result.descriptors.reshape(len(some), n, -1))
         distance = np.linalg.norm(np.nanmean(again.descriptors, axis=1), axis=1).mean()
-        coverage = len(corrected_archive(run.archive.container, again).elites)
+        coverage = len(corrected_archive(run.geometry, again).elites)
         fitness = np.nanmean(result.fitness)
         print(f"| {steps} | {distance:.2f} | {coverage} | {fitness:.1f} |", flush=True)
 

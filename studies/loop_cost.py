@@ -13,8 +13,8 @@ import numpy as np
 
 import qdbench
 from qdbench import Archive, Evaluated, Grid, stream
-from qdbench.archives.geometry import Cvt, centroids
-from qdbench.archives.unstructured import Apart, UnstructuredArchive
+from qdbench.archives.geometry import Cvt, Unstructured, centroids
+from qdbench.archives.unstructured import UnstructuredArchive
 from qdbench.policy import Parameters
 from qdbench.seeds import bulk_stream
 
@@ -35,12 +35,12 @@ def over_time(evaluations: int = 3_000_000, windows: int = 6) -> None:
                 iso_sigma=0.5,
                 line_sigma=0.2,
             )
-            totals, metrics = run.record["totals"], run.metrics
-            rate = evaluations / windows / (totals["seconds"] - seconds)
-            cost = (totals["algorithm_seconds"] - algorithm) / (evaluations / windows / 256)
-            seconds, algorithm = totals["seconds"], totals["algorithm_seconds"]
+            totals, metrics = run.record.totals, run.metrics
+            rate = evaluations / windows / (totals.seconds - seconds)
+            cost = (totals.algorithm_seconds - algorithm) / (evaluations / windows / 256)
+            seconds, algorithm = totals.seconds, totals.algorithm_seconds
             print(
-                f"| {totals['evaluations']:,} | {metrics['coverage'][-1]:,} | {rate:,.0f} "
+                f"| {totals.evaluations:,} | {metrics['coverage'][-1]:,} | {rate:,.0f} "
                 f"| {1e3 * cost:.2f} | {_resident_mb():.0f} |",
                 flush=True,
             )
@@ -73,7 +73,7 @@ def over_fill(n_parameters: int = 10_312, batch: int = 256, repeats: int = 15) -
 
 def _filled(kind: str, share: float, n_parameters: int) -> Archive:
     if kind == "unstructured":
-        archive: Archive = UnstructuredArchive(Apart(BOX, 0.01), n_parameters)
+        archive: Archive = UnstructuredArchive(Unstructured(BOX, 0.01), n_parameters)
     else:
         grid = kind == "grid"
         archive = Archive(Grid(BOX, (100, 100)) if grid else Cvt(BOX, centroids(10_000, 2)), n_parameters)

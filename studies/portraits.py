@@ -14,6 +14,7 @@ import mujoco
 
 from plain import Plain
 from qdbench import TASKS
+from qdbench.terms import FEET_CONTACTS
 from walking import scripted_gait
 
 SECONDS = 0.6  # into the scripted gait, so that they can be seen moving
@@ -21,7 +22,7 @@ SECONDS = 0.6  # into the scripted gait, so that they can be seen moving
 
 def main() -> None:
     figure, axes = plt.subplots(2, 3, figsize=(9, 5), layout="constrained")
-    uni = [task for task in TASKS.values() if task.descriptor == "feet"]
+    uni = [task for task in TASKS.values() if task.descriptor is FEET_CONTACTS]
     for panel, task in zip(axes.flat, uni, strict=True):
         robot, gait = Plain(task, seed=0), scripted_gait(task.robot.name)
         while robot.time < SECONDS:

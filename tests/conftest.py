@@ -75,8 +75,8 @@ def noisy_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Coarser pictures, the same in all else."""
-    from qdbench.report import style
-    from qdbench.report.raster import PIXELS
+    from qdbench.reports import style
+    from qdbench.reports.raster import PIXELS
 
     monkeypatch.setattr(style, "DPI", 50)
     monkeypatch.setitem(PIXELS, 2, 100)
@@ -84,4 +84,4 @@ def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def only_png(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qdbench.report.style.FORMATS", ("png",))
+    monkeypatch.setattr("qdbench.reports.style.FORMATS", ("png",))

@@ -1,6 +1,6 @@
 """Small runs of noisy functions in one to six descriptor dimensions, for the tests of figures.
 
-At the end, three algorithms that are measured on other containers than ours.
+At the end, three algorithms that are measured on other archives than ours.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdbench import FunctionTask
-from qdbench.algorithms.contract import Problem, State
+from qdbench.algorithms.contract import Problem, SavedState
 from qdbench.algorithms.map_elites import MapElites
 from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
@@ -93,10 +93,10 @@ class KeepsAll:
     def collection(self) -> Evaluated:
         return self._found
 
-    def state(self) -> State:
+    def state(self) -> SavedState:
         return vars(self._found)
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: SavedState) -> None:
         self._found = Evaluated(**state)
 
 

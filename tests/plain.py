@@ -52,6 +52,7 @@ class Plain:
         self.data.qvel[self.nv :] += self.task.reset_noise * noise[joints:]
         mujoco.mj_forward(self.model, self.data)
         self.contacts = np.zeros(len(robot.feet))
+        self.weights = {reward.name: reward.parameters for reward in self.task.rewards}
 
     @property
     def q(self) -> Array:
@@ -74,7 +75,7 @@ class Plain:
         return np.array(self.data.subtree_com[1])
 
     def x(self) -> float:
-        return float(self.com[0] if self.task.forward_of == "com" else self.data.qpos[0])
+        return float(self.com[0] if self.weights["forward"]["of"] == "com" else self.data.qpos[0])
 
     def foot_is_loaded(self, foot: str) -> bool:
         pair = {self.model.geom(foot).id, self.model.geom("floor").id}
@@ -118,25 +119,28 @@ class Plain:
 
     def live(self, action: NDArray[np.floating]) -> bool:
         """Do one control step; return whether the episode goes on."""
-        task, before = self.task, self.x()
+        task, weights = self.task, self.weights
+        before = self.x() if "forward" in weights else 0.0
         self.data.ctrl[:] = action
         for _ in range(task.robot.physics_steps):
             mujoco.mj_step(self.model, self.data)
         self.steps += 1
-        self.forward += task.forward * (self.x() - before) / task.robot.control_step
-        self.survive += task.survive
-        self.torque += task.torque * np.sum(np.asarray(action, np.float64) ** 2)
+        if "forward" in weights:
+            self.forward += weights["forward"]["weight"] * (self.x() - before) / task.robot.control_step
+        if "survive" in weights:
+            self.survive += weights["survive"]["bonus"]
+        self.torque -= weights["torque"]["weight"] * np.sum(np.asarray(action, np.float64) ** 2)
         self.contacts += [self.foot_is_loaded(foot) for foot in task.robot.feet]
-        low, high = task.healthy
-        return low < self.height < high and self.steps < task.episode_length
+        low, high = task.ending.parameters.get("low", -np.inf), task.ending.parameters.get("high", np.inf)
+        return bool(low < self.height < high and self.steps < task.episode_length)
 
     @property
     def fitness(self) -> float:
-        return self.forward + self.survive - self.torque
+        return self.forward + self.survive + self.torque
 
     @property
     def descriptor(self) -> Array:
-        if self.task.descriptor == "feet":
+        if self.task.descriptor.name == "feet contacts":
             return self.contacts / self.steps
         mujoco.mj_kinematics(self.model, self.data)
         mujoco.mj_comPos(self.model, self.data)

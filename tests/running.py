@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import qdbench
 from qdbench.algorithms.registry import configure
+from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.interrupt import Interrupt
-from qdbench.experiments.loop import Corrections, Target
+from qdbench.experiments.one_run import Job, Settings, execute
 from qdbench.experiments.plan import Plan
-from qdbench.experiments.session import Settings, execute
+from qdbench.store.files import read_json, write_json
+from qdbench.store.record import CorrectionPlan, Target
 
 if TYPE_CHECKING:
     from conftest import Cli
@@ -36,7 +38,7 @@ def sphere(solutions, seeds):
 def limits(**others):
     return dict(n_parameters=400, descriptor_bounds=((-1, 1), (-1, 1)), fitness_bounds=(-400, 1), **others)
 
-task = FunctionTask(name="sphere", function=sphere, noisy=True, cells=(12, 12), **limits())
+task = FunctionTask(name="sphere", function=sphere, noisy=True, cells=(12, 12), version=1, **limits())
 """
 
 
@@ -60,9 +62,10 @@ def results(path: Path) -> dict[str, Any]:
     assert run.status == "finished"
     archive = run.archive
     elites = {field.name: getattr(archive.elites, field.name) for field in fields(archive.elites)}
-    arrays = {**elites, "cells": archive.cells, **archive.geometry, **run.metrics}
+    arrays = {**elites, "cells": archive.cells, **archive.geometry.arrays(), **run.metrics}
     exact = {name: array.tobytes() for name, array in arrays.items() if name not in TIMES}
-    return {"kind": archive.kind, **archive.about, **exact}
+    about = {"kind": archive.geometry.kind, "n_evaluations": archive.n_evaluations}
+    return {**about, "determinants": run.record.determinants, **exact}
 
 
 def rows(path: Path) -> int:
@@ -87,8 +90,7 @@ def finished(tmp_path: Path, **options: Any) -> Path:
 
 
 def rewrite(path: Path, **changes: Any) -> None:
-    from qdbench.experiments.files import read_json, write_json
-
+    """Change entries of run.json, with a checksum that fits."""
     write_json(path, read_json(path) | changes)
 
 
@@ -117,8 +119,8 @@ def carry_out(
         name=name,
     )
     path = path or plan.folder(out or Path("results"))
-    target = Target(evaluations, corrections=Corrections(corrections, reevaluations))
-    chosen = Settings(**{"workers": 1, **settings})
-    outcome = execute(plan, path, target, chosen, Interrupt(), lambda snapshot: None)
+    target = Target(evaluations, corrections=CorrectionPlan(corrections, reevaluations))
+    chosen = Settings(evaluators=Threads(1), **settings)
+    outcome = execute(Job(plan, path, target), chosen, Interrupt(), lambda news: None)
     assert outcome.status == "finished", outcome.reason
     return path

@@ -14,14 +14,14 @@ from hypothesis.extra.numpy import arrays
 
 from qdbench import Archive, Evaluated, Grid, InvalidInput, stream
 from qdbench.archives import archive as archive_module
-from qdbench.archives.geometry import Cvt, centroids
-from qdbench.archives.unstructured import CHUNK, Apart, UnstructuredArchive
+from qdbench.archives.geometry import Cvt, Unstructured, centroids
+from qdbench.archives.unstructured import CHUNK, UnstructuredArchive
 
 BOUNDS = ((-1.0, 1.0), (0.0, 4.0))
 KINDS: dict[str, Callable[[], Archive]] = {
     "grid": lambda: Archive(Grid(BOUNDS, (4, 3)), 2),
     "cvt": lambda: Archive(Cvt(BOUNDS, centroids(12, 2)), 2),
-    "unstructured": lambda: UnstructuredArchive(Apart(BOUNDS, 0.2), 2),
+    "unstructured": lambda: UnstructuredArchive(Unstructured(BOUNDS, 0.2), 2),
 }
 
 
@@ -82,7 +82,7 @@ def test_the_rule_is_the_one_written_down(kind: str, batch: Evaluated) -> None:
 @settings(max_examples=300)
 @given(batch=batches())
 def test_the_unstructured_rule_is_the_one_written_down(batch: Evaluated) -> None:
-    archive = UnstructuredArchive(Apart(BOUNDS, 0.2), 2)
+    archive = UnstructuredArchive(Unstructured(BOUNDS, 0.2), 2)
     archive.insert(batch)
     elites: list[int] = []
     low, high = np.array(BOUNDS).T
@@ -115,7 +115,7 @@ def test_batches_larger_than_a_chunk_are_inserted_whole() -> None:
     rng = stream(0, "large")
     n = 3 * CHUNK + 7
     batch = batch_of(rng.random(n), rng.uniform((-1, 0), (1, 4), (n, 2)))
-    whole, singles = (UnstructuredArchive(Apart(BOUNDS, 0.03), 2) for _ in range(2))
+    whole, singles = (UnstructuredArchive(Unstructured(BOUNDS, 0.03), 2) for _ in range(2))
     whole.insert(batch)
     for i in range(n):
         singles.insert(batch[i : i + 1])

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qdbench.analysis.measures import CURVES, Curves
-from qdbench.report import bands
-from qdbench.report.bands import Band, corrected_band, metric_band, profile_band
+from qdbench.analysis.measures import Curves
+from qdbench.metrics.metric import CURVES
+from qdbench.reports import bands
+from qdbench.reports.bands import Band, corrected_band, metric_band, profile_band
 
 
 def curve(
@@ -83,7 +84,7 @@ def test_long_curves_are_looked_at_evenly(monkeypatch: pytest.MonkeyPatch) -> No
     ]
 
 
-def test_corrected_values_belong_together_where_their_moments_do() -> None:
+def test_corrected_values_belong_together_where_their_points_do() -> None:
     first = curve([10, 20, 30], [1, 2, 3], at=[10, 20, 30], at_seconds=[1.0, 2.0, 3.0], coverage=[4, 6, 7])
     second = curve([10, 20, 30], [1, 2, 3], at=[20, 30], at_seconds=[4.0, 5.0], coverage=[8, 9])
     late = curve([10, 20, 30], [1, 2, 3], at=[30], at_seconds=[7.0], coverage=[2])  # corrected afterwards
@@ -101,7 +102,7 @@ def test_corrected_values_belong_together_where_their_moments_do() -> None:
     np.testing.assert_array_equal(corrected_band([gone], "max_fitness", "evaluations").middle, [np.nan, 1, 2])
 
 
-def test_other_moments_than_ends_are_never_put_together() -> None:
+def test_other_points_than_ends_are_never_put_together() -> None:
     early, other = (
         curve([10, 24], [1, 2], at=[24], coverage=[2]),
         curve([10, 20], [1, 2], at=[20], coverage=[6]),

@@ -71,7 +71,7 @@ def test_rollout_saves_every_step(cli: Cli, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     with np.load(tmp_path / "e.npz", allow_pickle=False) as saved:
         assert saved["body_positions"].shape == (21, 7, 3)
-        assert saved["survive"].shape == (20,)
+        assert saved["torque"].shape == (20,)
 
 
 @pytest.mark.alone
@@ -83,21 +83,21 @@ def test_bench_measures_what_it_says(cli: Cli) -> None:
     for row in (hopper, ant):
         assert row["solutions"] == 128 * row["workers"]
         assert 0.2 < row["ratio"] < 1.3
-        assert row["whole"]["control_steps"] == pytest.approx(20 * row["whole"]["evaluations"])
+        assert row["full_length"]["control_steps"] == pytest.approx(20 * row["full_length"]["evaluations"])
         assert row["peak_memory_mb"] > 50
 
 
 BAD_COMMANDS = {
     "no task 'ant_omny'; did you mean 'ant_omni'?": ("evaluate", "ant_omny", "--random", "3"),
-    "either --solutions FILE.npy or --random N": ("evaluate", "ant_omni"),
+    "either --solutions FILE or --random N": ("evaluate", "ant_omni"),
     "give either": ("evaluate", "ant_omni", "--random", "3", "--solutions", "x.npy"),
     "--random is 0": ("evaluate", "ant_omni", "--random", "0"),
     "workers is 0": ("evaluate", "ant_omni", "--random", "1", "--workers", "0"),
     "episode_length is 0": ("evaluate", "ant_omni", "--random", "1", "--episode-length", "0"),
     "reset_noise is -1.0": ("evaluate", "ant_omni", "--random", "1", "--reset-noise", "-1"),
-    "cannot read 'none.npy'": ("evaluate", "ant_omni", "--solutions", "none.npy"),
-    "as an .npy array": ("evaluate", "ant_omni", "--solutions", "text.npy"),
-    "as an .npy array:": ("evaluate", "ant_omni", "--solutions", "pickle.npy"),
+    "cannot read solutions from 'none.npy'": ("evaluate", "ant_omni", "--solutions", "none.npy"),
+    "cannot read solutions from 'text.npy'": ("evaluate", "ant_omni", "--solutions", "text.npy"),
+    "cannot read solutions from 'pickle.npy'": ("evaluate", "ant_omni", "--solutions", "pickle.npy"),
     "takes (n, 10312)": ("evaluate", "ant_omni", "--solutions", "small.npy"),
     "float32 NumPy array, not float64": ("evaluate", "ant_omni", "--solutions", "double.npy"),
     "have shape ()": ("evaluate", "ant_omni", "--solutions", "scalar.npy"),
@@ -107,8 +107,8 @@ BAD_COMMANDS = {
     "its folder is missing": ("evaluate", "ant_omni", "--random", "1", "--out", "no/such.npz"),
     "--index is 4, but there are 2": ("rollout", "ant_omni", "--random", "2", "--index", "4"),
     "must end in .npz": ("evaluate", "ant_omni", "--random", "1", "--out", "evaluation"),
-    "cannot read 'zip.npy'": ("evaluate", "ant_omni", "--solutions", "zip.npy"),
-    "cannot read 'cut.npy'": ("evaluate", "ant_omni", "--solutions", "cut.npy"),
+    "cannot read solutions from 'zip.npy'": ("evaluate", "ant_omni", "--solutions", "zip.npy"),
+    "cannot read solutions from 'cut.npy'": ("evaluate", "ant_omni", "--solutions", "cut.npy"),
     "the number of solutions in 'empty.npy' is 0": ("rollout", "ant_omni", "--solutions", "empty.npy"),
     "--random is 99999999999999999999": ("evaluate", "ant_omni", "--random", "99999999999999999999"),
     "not enough memory": ("evaluate", "ant_omni", "--random", "1000000000"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -14,69 +13,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
+from toy_runs import ALGORITHMS, BOUNDS, SEEDS, TASKS, edited, entries, function, make, make_all, toy
 
-from qdbench import FunctionTask, InvalidInput, load
-from qdbench.analysis import tables
+from qdbench import InvalidInput, load
+from qdbench.analysis import table_files
 from qdbench.analysis.collect import collect
-from qdbench.analysis.compare import METRICS, Comparison, Entry, compare, times_comparable
+from qdbench.analysis.comparable import times_comparable
+from qdbench.analysis.compare import Comparison, compare
 from qdbench.analysis.measures import final, pooled_interval
-from qdbench.experiments.loading import StoredArchive
-from qdbench.experiments.store import RunFolder
-from running import carry_out
-
-ALGORITHMS = ("cvt_map_elites", "map_elites", "map_elites_unstructured")
-TASKS = ("toy_a", "toy_b")
-SEEDS = range(4)
-BOUNDS = (-2.0, 12.0)
-
-
-def function(solutions: NDArray[np.float32], seeds: NDArray[np.uint64]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Noise from the seeds; one evaluation in a hundred is invalid."""
-    x = solutions.astype(np.float64)
-    noise = np.stack([(seeds >> np.uint64(i)) % np.uint64(1000) for i in (3, 20, 40)], axis=1) / 1e3 - 0.5
-    fitness = 10 - np.square(x - 0.2).sum(axis=1) + noise[:, 0]
-    fitness[seeds % np.uint64(100) == 0] = np.nan
-    return fitness, x[:, :2] + 0.2 * noise[:, 1:]
-
-
-def toy(name: str, **changed: Any) -> FunctionTask:
-    task = FunctionTask(
-        name=name,
-        function=function,
-        n_parameters=5,
-        descriptor_bounds=((-0.9, 0.8), (-1.0, 1.1)),
-        cells=(9, 7) if name == "toy_a" else (6, 6),
-        fitness_bounds=BOUNDS,
-        noisy=True,
-    )
-    return replace(task, **changed)
-
-
-def make(
-    path: Path,
-    task: FunctionTask,
-    algorithm: str = "map_elites",
-    seed: int = 0,
-    *,
-    name: str = "",
-    corrections: int = 2,
-    reevaluations: int = 6,
-    evaluations: int = 200,
-    **options: str,
-) -> Path:
-    return carry_out(
-        task, algorithm, seed, path=path, name=name, source="toy", options={"batch_size": "50"} | options,
-        corrections=corrections, reevaluations=reevaluations, evaluations=evaluations,
-    )  # fmt: skip
-
-
-def make_all(out: Path) -> Path:
-    """Four replications of three algorithms on two tasks."""
-    for task in TASKS:
-        for algorithm in ALGORITHMS:
-            for seed in SEEDS:
-                make(out / task / algorithm / f"seed-{seed}", toy(task), algorithm, seed)
-    return out
+from qdbench.metrics.metric import METRICS
+from qdbench.store.archive_file import StoredArchive
+from qdbench.store.files import read_json
 
 
 @pytest.fixture(scope="module")
@@ -86,31 +33,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def comparison(results: Path) -> Comparison:
-    return compare(collect([results]))
+    return compare([results])
 
 
 def measured(results: Path, task: str, algorithm: str, **how: Any) -> list[dict[str, float]]:
     runs = [load(results / task / algorithm / f"seed-{seed}") for seed in SEEDS]
     return [final(run, how.get("interval", BOUNDS), how.get("on", "own")) for run in runs]
-
-
-def entries(found: Comparison, **wanted: Any) -> list[Entry]:
-    all_of_them = (entry for task in found.tasks for entry in task.entries)
-    return [e for e in all_of_them if all(getattr(e, key) == value for key, value in wanted.items())]
-
-
-def edited(path: Path, **changes: Any) -> None:
-    """Change a run.json as if the run had been another; `a__b=x` changes an entry of an entry."""
-    folder = RunFolder(path)
-    record = folder.read_record()
-    assert record is not None
-    for key, value in changes.items():
-        *parents, last = key.split("__")
-        place: Any = record
-        for parent in parents:
-            place = place[int(parent) if parent.isdecimal() else parent]
-        place[last] = value
-    folder.write_record(record)
 
 
 # The numbers
@@ -138,7 +66,7 @@ def test_estimates_are_those_of_the_runs(comparison: Comparison, results: Path) 
                     (reason,) = found.undefined
                     assert found.undefined[reason] == 4
                     assert "no cells" in reason
-    assert comparison == compare(collect([results]))  # the bootstrap too
+    assert comparison == compare([results])  # the bootstrap too
 
 
 def test_pairs_and_their_adjustment(comparison: Comparison, results: Path) -> None:
@@ -181,7 +109,7 @@ def test_the_aggregate_over_tasks(comparison: Comparison, results: Path) -> None
         assert 0 < one.estimate.low < one.estimate.iqm < one.estimate.high < 1
     notes = " ".join(comparison.aggregate_notes)
     assert "map_elites_unstructured has no QD score per cell on toy_a, toy_b" in notes
-    on_grid = compare(collect([results]), on="grid")
+    on_grid = compare([results], on="grid")
     assert {one.variant for one in on_grid.aggregates} == set(ALGORITHMS)
 
 
@@ -191,7 +119,7 @@ def test_the_pooled_interval_and_the_grid(results: Path, tmp_path: Path) -> None
     broken = make(tmp_path / "runs/broken", toy("toy_a", initial_bounds=(-1, 1)), seed=9)
     edited(broken, totals__lowest_fitness=-1e6)  # what is not used has no say
     (broken / "archive.npz").write_bytes(b"nothing")
-    found = compare(collect([tmp_path / "runs"]), interval="pooled", on="grid")
+    found = compare([tmp_path / "runs"], interval="pooled", on="grid")
     assert found.tasks[0].interval == interval
     assert interval[0] > BOUNDS[0]
     for algorithm in ALGORITHMS:
@@ -201,7 +129,7 @@ def test_the_pooled_interval_and_the_grid(results: Path, tmp_path: Path) -> None
             (entry,) = entries(found, variant=algorithm, metric=metric)
             assert entry.estimate.median == pytest.approx(np.median([one[metric] for one in values]))
     assert [one.path for one in found.skipped] == [broken]
-    assert "QD score on the pooled interval" in tables.markdown(found)
+    assert "QD score on the pooled interval" in table_files.markdown(found)
 
 
 def test_solutions_are_never_read(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +137,7 @@ def test_solutions_are_never_read(results: Path, monkeypatch: pytest.MonkeyPatch
         raise AssertionError("solutions were read")
 
     monkeypatch.setattr(StoredArchive, "elites", property(refuse))
-    assert compare(collect([results / "toy_a"])).tasks
+    assert compare([results / "toy_a"]).tasks
 
 
 def test_without_noise_nothing_is_lost(tmp_path: Path) -> None:
@@ -218,7 +146,7 @@ def test_without_noise_nothing_is_lost(tmp_path: Path) -> None:
 
     for seed in range(3):
         make(tmp_path / f"seed-{seed}", toy("quiet", function=quiet, noisy=False), seed=seed)
-    found = compare(collect([tmp_path]))
+    found = compare([tmp_path])
     for name in ("coverage", "qd_score", "max_fitness"):
         (loss,) = entries(found, metric=f"{name}_loss")
         assert (loss.estimate.n, loss.estimate.iqm, loss.estimate.high) == (3, 0, 0)
@@ -232,28 +160,28 @@ def test_without_corrections_the_uncorrected_score_counts_and_says_so(tmp_path: 
     for seed in range(2):
         make(tmp_path / f"a{seed}", toy("toy_a"), seed=seed, corrections=0)
         make(tmp_path / f"b{seed}", toy("toy_a"), "random_search", seed, corrections=0)
-    found = compare(collect([tmp_path]))
+    found = compare([tmp_path])
     assert found.tasks[0].primary == "qd_score"
     (pair,) = (pair for pair in found.pairs if pair.primary)
     assert pair.metric == "qd_score"
     assert np.isnan([pair.p, pair.p_holm]).all()  # two replications
     assert 0 <= pair.low <= pair.improvement <= pair.high <= 1
-    page = tables.markdown(found)
+    page = table_files.markdown(found)
     assert "Primary endpoint: the final QD score, uncorrected, because no final archive was corrected" in page
     assert "too few replications (\\< 3)" in page
     assert re.search(
         r"\| corrected QD score \| all \| 0 of 4 \\\[a\\\] \| undefined \| undefined \| - \|", page
     )
-    assert "\\[a\\] the elites of the final archive were not re-evaluated" in page
+    assert "\\[a\\] Undefined: the elites of the final archive were not re-evaluated" in page
 
 
 def test_an_entry_says_how_many_replications_it_is_based_on(tmp_path: Path) -> None:
     for seed in range(3):
         make(tmp_path / f"a{seed}", toy("toy_a"), seed=seed, corrections=1 if seed else 0)
-    found = compare(collect([tmp_path]))
+    found = compare([tmp_path])
     (entry,) = entries(found, metric="corrected_qd_score")
     assert (entry.n_runs, entry.estimate.n) == (3, 2)
-    assert "| corrected QD score | map\\_elites | 2 of 3 \\[a\\] |" in tables.markdown(found)
+    assert "| corrected QD score | map\\_elites | 2 of 3 \\[a\\] |" in table_files.markdown(found)
 
 
 def test_undefined_losses_have_their_reasons(tmp_path: Path) -> None:
@@ -267,16 +195,16 @@ def test_undefined_losses_have_their_reasons(tmp_path: Path) -> None:
 
     make(tmp_path / "negative", toy("negative", function=always(-1.0)))
     make(tmp_path / "invalid", toy("invalid", function=always(np.nan)))
-    found = compare(collect([tmp_path]))
-    below = "a loss is undefined where the uncorrected value is not above 0"
-    range_less = "all elites have the same fitness, so they have no range of their own"
+    found = compare([tmp_path])
+    below = "Loss is undefined if the uncorrected value is ≤ 0."
+    range_less = "Undefined: all elites have the same fitness."
     expected = {
         ("negative", "max_fitness_loss"): below,
         ("negative", "self_normalised_qd_score"): range_less,
         ("invalid", "max_fitness_loss"): below,
         ("invalid", "coverage_loss"): below,
-        ("invalid", "max_fitness"): "the archive is empty",
-        ("invalid", "corrected_mean_fitness"): "no elite is left in the corrected archive",
+        ("invalid", "max_fitness"): "Undefined: the archive is empty.",
+        ("invalid", "corrected_mean_fitness"): "Undefined: the corrected archive is empty.",
     }
     for (task, metric), reason in expected.items():
         (entry,) = entries(found, task=task, metric=metric)
@@ -304,7 +232,7 @@ def test_unusable_folders_are_named_and_left_out(
     (sources["changed"] / "corrected.npz").write_bytes(damaged)
     (sources["wrong"] / "run.json").write_text('{"name": "something else"}')
     (sources["nameless"] / "run.json").unlink()
-    found = compare(collect([out]))
+    found = compare([out])
     reasons = {one.path.name: one.reason for one in found.skipped}
     assert reasons.keys() == sources.keys()
     assert reasons["running"] == "its status is running"
@@ -314,7 +242,7 @@ def test_unusable_folders_are_named_and_left_out(
         assert f"{file} is damaged and was not used" in reasons[name]
     assert found.tasks == comparison.tasks
     assert found.pairs == comparison.pairs
-    for text in (tables.markdown(found), tables.latex(found)):
+    for text in (table_files.markdown(found), table_files.latex(found)):
         assert text.count("five is too many") == 1
 
 
@@ -339,7 +267,7 @@ def slower(runs: Sequence[Path], evaluations: int | None = None) -> None:
 Break = Callable[[Sequence[Path]], object]
 REFUSED: dict[str, Break] = {
     r"the runs of toy_a are not of the same task: fingerprint \w+ \(.*a0, .*a1\), other \(.*b0\); "
-    r"mujoco .*; compare them apart": lambda runs: edited(
+    r"mujoco .*; compare them separately": lambda runs: edited(
         runs[2], task__fingerprint="other", environments__0__mujoco="9.9"
     ),
     r"different budgets: evaluations 200 \(.*a0, .*a1\), 300 \(.*b0\)": lambda runs: edited(
@@ -355,46 +283,47 @@ REFUSED: dict[str, Break] = {
     r"re-evaluated different numbers of times: 6 \(.*\), 3 \(.*b1\)": lambda runs: make(
         runs[2].with_name("b1"), toy("toy_a"), "random_search", 1, reevaluations=3
     ),
-    r"equal seconds are not equal budgets where runs differ in workers 1 \(.*\), 8 \(.*b0\)": slower,
-    r"had a budget of seconds, and equal seconds are not equal": lambda runs: slower(runs, evaluations=10**6),
+    r"differ in workers 1 \(.*\), 8 \(.*b0\)\. Equal seconds are then not equal budgets": slower,
+    r"had a budget of seconds, but differ in .*not equal budgets": lambda runs: slower(
+        runs, evaluations=10**6
+    ),
 }
 
 
 @pytest.mark.parametrize("sentence", REFUSED)
 def test_what_differs_is_refused(sentence: str, two: list[Path]) -> None:
     folder = two[0].parent
-    assert compare(collect([folder])).tasks
+    assert compare([folder]).tasks
     REFUSED[sentence](two)
     with pytest.raises(InvalidInput, match=sentence):
-        compare(collect([folder]))
+        compare([folder])
 
 
 @pytest.mark.parametrize(
     ("fact", "value"), [("host", "elsewhere"), ("cpu", "Other CPU"), ("workers", 7), ("jobs", 2)]
 )
 def test_seconds_are_left_out_when_they_cannot_be_compared(fact: str, value: object, two: list[Path]) -> None:
-    collected = collect([two[0].parent])
-    assert times_comparable(collected.variants) == ""
-    assert entries(compare(collected), metric="seconds")
+    folder = two[0].parent
+    assert times_comparable(collect([folder]).variants) == ""
+    assert entries(compare(folder), metric="seconds")
     edited(two[2], **{f"environments__0__{fact}": value})
-    collected = collect([two[0].parent])
-    reason = times_comparable(collected.variants)
+    reason = times_comparable(collect([folder]).variants)
     assert re.match(rf"seconds are left out, because the runs differ in {fact} .*{value} \(.*b0\)$", reason)
-    found = compare(collected)
+    found = compare(folder)
     assert not entries(found, metric="seconds")
     assert not [pair for pair in found.pairs if pair.metric == "seconds"]
     assert reason in found.tasks[0].notes
 
 
 def test_a_run_continued_elsewhere_has_no_comparable_time(two: list[Path]) -> None:
-    record = load(two[0]).record
-    edited(two[0], environments=[*record["environments"], {**record["environments"][0], "workers": 3}])
+    places = read_json(two[0] / "run.json")["environments"]
+    edited(two[0], environments=[*places, {**places[0], "workers": 3}])
     assert "workers 1" in times_comparable(collect([two[0].parent]).variants)
 
 
 def test_options_that_differ_between_tasks_are_told(two: list[Path]) -> None:
     for seed in range(2):
         make(two[0].with_name(f"c{seed}"), toy("toy_b"), seed=seed, batch_size="25")
-    notes = " ".join(compare(collect([two[0].parent])).aggregate_notes)
-    assert "map_elites has not the same options on every task: batch_size 50" in notes
-    assert "not in the aggregate, because they are not on every task: random_search" in notes
+    notes = " ".join(compare(two[0].parent).aggregate_notes)
+    assert "map_elites does not have the same options on every task: batch_size 50" in notes
+    assert "not in the aggregate, because they did not run on every task: random_search" in notes

@@ -17,14 +17,14 @@ import qdbench
 from conftest import Cli
 from qdbench import DamagedFile, FunctionTask, InvalidInput, stream
 from qdbench.algorithms import registry
-from qdbench.analysis.measures import CURVES, curves, final, fixed_interval, pooled_interval
-from qdbench.archives.stored import Container
-from qdbench.experiments import corrections
-from qdbench.experiments.correct import correct_run
-from qdbench.experiments.corrections import StoredCorrections, reevaluation_seeds
+from qdbench.analysis.measures import curves, final, fixed_interval, pooled_interval
+from qdbench.archives.geometry import Grid
+from qdbench.experiments import correcting
+from qdbench.experiments.correcting import correct_run
+from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.interrupt import Interrupt
-from qdbench.experiments.loading import StoredRun, load
 from qdbench.experiments.plan import Plan
+from qdbench.metrics.metric import CURVES
 from qdbench.metrics.profile import profile
 from qdbench.metrics.robustness import (
     Reevaluations,
@@ -35,10 +35,12 @@ from qdbench.metrics.robustness import (
     split_half,
 )
 from qdbench.metrics.scores import Scores, scores
+from qdbench.store.corrections_file import Corrections
+from qdbench.store.loading import StoredRun, load
 from running import TASKS, carry_out, results, wait_for_rows
 
 FITNESS = st.floats(-50, 50, allow_nan=False).map(lambda x: round(x, 1))  # ties happen
-GRID = Container("grid", {"descriptor_bounds": np.array([[0.0, 1.0]]), "shape": np.array([10])})
+GRID = Grid([[0.0, 1.0]], [10])
 
 
 def noisy_task(**options: Any) -> FunctionTask:
@@ -49,7 +51,7 @@ def noisy_task(**options: Any) -> FunctionTask:
 
 
 def run_of(task: Any, path: Path, algorithm: str = "map_elites", seed: int = 0, **settings: Any) -> StoredRun:
-    chosen = {"workers": 2, "reevaluations": 6} | settings
+    chosen = {"reevaluations": 6} | settings
     return load(
         carry_out(
             task, algorithm, seed, path=path, source="mine:task", evaluations=640,
@@ -58,16 +60,16 @@ def run_of(task: Any, path: Path, algorithm: str = "map_elites", seed: int = 0, 
     )  # fmt: skip
 
 
-def same(a: StoredCorrections | None, b: StoredCorrections | None) -> bool:
+def same(a: Corrections | None, b: Corrections | None) -> bool:
     assert a is not None
     assert b is not None
-    return len(a.snapshots) == len(b.snapshots) and all(
+    return len(a.points) == len(b.points) and all(
         x.evaluations == y.evaluations
-        and np.array_equal(x.reevaluations.fitness, y.reevaluations.fitness, equal_nan=True)
-        and np.array_equal(x.reevaluations.descriptors, y.reevaluations.descriptors, equal_nan=True)
+        and np.array_equal(a.reevaluations(x).fitness, b.reevaluations(y).fitness, equal_nan=True)
+        and np.array_equal(a.reevaluations(x).descriptors, b.reevaluations(y).descriptors, equal_nan=True)
         and np.array_equal(x.fitness, y.fitness)
         and np.array_equal(x.cells, y.cells)
-        for x, y in zip(a.snapshots, b.snapshots, strict=True)
+        for x, y in zip(a.points, b.points, strict=True)
     )
 
 
@@ -137,15 +139,17 @@ def test_corrections_leave_the_run_as_it_is(algorithm: str, tmp_path: Path) -> N
     corrected = run_of(task, tmp_path / "corrected", algorithm, corrections=4)
     assert results(plain.path) == results(corrected.path)
     assert corrected.corrections is not None
-    moments = [snapshot.evaluations for snapshot in corrected.corrections.snapshots]
-    assert moments == [160, 320, 480, 640]
-    assert np.array_equal(corrected.corrections.snapshots[-1].fitness, plain.archive.fitness)
-    plan = Plan(task=task, task_source="mine:task", algorithm=algorithm, options={}, seed=0)
-    correct_run(plain.path, 6, 2, Interrupt(), lambda done, total: None, plan=plan)
+    points = corrected.corrections.points
+    assert [point.evaluations for point in points] == [160, 320, 480, 640]
+    assert np.array_equal(points[-1].fitness, plain.archive.fitness)
+    options = registry.configure(algorithm, {"batch_size": "32"})
+    plan = Plan(task=task, task_source="mine:task", algorithm=algorithm, options=options, seed=0)
+    correct_run(plain.path, 6, Threads(2), Interrupt(), plan=plan)
     afterwards = load(plain.path).corrections
     assert afterwards is not None
-    last = corrected.corrections.snapshots[-1].reevaluations
-    assert np.array_equal(afterwards.snapshots[0].reevaluations.fitness, last.fitness, equal_nan=True)
+    last = corrected.corrections.reevaluations(points[-1])
+    again = afterwards.reevaluations(afterwards.points[0])
+    assert np.array_equal(again.fitness, last.fitness, equal_nan=True)
     interval = fixed_interval(corrected)
     assert (
         final(load(plain.path), interval)["corrected_qd_score"]
@@ -167,7 +171,8 @@ def test_without_noise_nothing_is_lost(algorithm: str, tmp_path: Path) -> None:
     for task in (quiet, ant):
         run = run_of(task, tmp_path / task.name, algorithm, corrections=1, reevaluations=5)
         assert run.corrections is not None
-        archive = corrected_archive(run.corrections.container, run.corrections.snapshots[0].reevaluations)
+        again = run.corrections.reevaluations(run.corrections.points[0])
+        archive = corrected_archive(run.corrections.geometry, again)
         assert np.array_equal(archive.elites.fitness, run.archive.fitness)
         assert np.array_equal(archive.elites.descriptors, run.archive.descriptors)
         assert np.array_equal(archive.cells, run.archive.cells)
@@ -190,20 +195,20 @@ def test_reevaluation_seeds_are_fresh_and_survivors_are_not_evaluated_again(tmp_
     with np.load(tmp_path / "run/corrected.npz") as file:
         assert len(used) == 640 + 6 * len(file["keys"])
         assert len(np.unique(file["keys"])) == len(file["keys"])
-    in_all = sum(len(snapshot.fitness) for snapshot in run.corrections.snapshots)
+    in_all = sum(len(point.fitness) for point in run.corrections.points)
     assert len(used) < 640 + 6 * in_all
     plan = Plan(task=task, task_source="", algorithm="map_elites", options={}, seed=0)
     key = int(run.archive.evaluations[0, 0])
-    row = run.corrections.snapshots[-1].reevaluations.fitness[0]
+    row = run.corrections.reevaluations(run.corrections.points[-1]).fitness[0]
     solutions = np.repeat(run.archive.elites.solutions[:1], 6, axis=0)
-    again = task.evaluate(solutions, reevaluation_seeds(plan, key, 6))
+    again = task.evaluate(solutions, plan.reevaluation_seeds(key, 6))
     assert np.array_equal(again.fitness, row, equal_nan=True)
 
 
 def test_small_chunks_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run_of(noisy_task(), tmp_path / "whole", corrections=2)
-    monkeypatch.setattr(corrections, "CHUNK_BYTES", 1)
-    monkeypatch.setattr(corrections, "SAVE_EVERY", 0.0)
+    monkeypatch.setattr(correcting, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(correcting, "SAVE_EVERY", 0.0)
     pieces = run_of(noisy_task(), tmp_path / "pieces", corrections=2)
     assert same(whole.corrections, pieces.corrections)
 
@@ -211,7 +216,7 @@ def test_small_chunks_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_invalid_reevaluations_are_counted(tmp_path: Path) -> None:
     run = run_of(noisy_task(), tmp_path / "run", corrections=1, reevaluations=30)
     assert run.corrections is not None
-    again = run.corrections.snapshots[0].reevaluations
+    again = run.corrections.reevaluations(run.corrections.points[0])
     found = final(run, fixed_interval(run))
     assert found["lost_elites"] == np.isnan(again.fitness).any(axis=1).sum() > 0
     assert found["corrected_coverage"] <= found["coverage"] - found["lost_elites"]
@@ -268,7 +273,7 @@ def test_other_numbers_of_reevaluations_and_damage_are_refused(tmp_path: Path) -
     options = registry.configure("map_elites", {"batch_size": "32"})
     plan = Plan(task=noisy_task(), task_source="mine:task", algorithm="map_elites", options=options, seed=0)
     with pytest.raises(InvalidInput, match="has 6 re-evaluations per elite, not 7"):
-        correct_run(path, 7, 1, Interrupt(), lambda done, total: None, plan=plan)
+        correct_run(path, 7, Threads(1), Interrupt(), plan=plan)
     data = (path / "corrected.npz").read_bytes()
     (path / "corrected.npz").write_bytes(data[: len(data) // 2])
     with pytest.raises(DamagedFile, match=r"corrected\.npz is damaged and was not used"):

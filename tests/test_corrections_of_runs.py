@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 from pathlib import Path
@@ -16,19 +15,22 @@ from conftest import Cli
 from qdbench import DamagedFile
 from qdbench.algorithms.registry import configure
 from qdbench.archives.evaluated import Evaluated
-from qdbench.archives.stored import Container
-from qdbench.experiments.corrections import Corrector, read_corrections
+from qdbench.archives.geometry import Grid
+from qdbench.experiments.correcting import Corrector
+from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.plan import Plan
-from qdbench.experiments.store import RunFolder
+from qdbench.store.corrections_file import read_corrections
+from qdbench.store.files import read_json, write_json
+from qdbench.store.folder import RunFolder
 from running import SLOW, TASKS, carry_out, command, finished, folder, rewrite, wait_for_rows
 
 FEW = ("--reevaluations", "3")
 
 
-def moments(path: Path) -> list[int]:
+def points(path: Path) -> list[int]:
     found = qdbench.load(path).corrections
-    return [] if found is None else [snapshot.evaluations for snapshot in found.snapshots]
+    return [] if found is None else [point.evaluations for point in found.points]
 
 
 def test_resume_corrects_as_the_run_was_begun(bench: Cli) -> None:
@@ -37,10 +39,10 @@ def test_resume_corrects_as_the_run_was_begun(bench: Cli) -> None:
     wait_for_rows(process, path / "metrics.csv", 30)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=30)
-    end = (qdbench.load(path).record["totals"]["evaluations"] // 96 + 2) * 96
+    end = (qdbench.load(path).record.totals.evaluations // 96 + 2) * 96
     done = bench("resume", str(path), "--evaluations", str(end))
     assert done.returncode == 0, done.stderr
-    assert moments(path)[-1] == end
+    assert points(path)[-1] == end
     found = qdbench.load(path).corrections
     assert found is not None
     assert found.n_reevaluations == 3
@@ -51,8 +53,8 @@ def test_a_finished_run_is_corrected_when_asked_to(bench: Cli) -> None:
     path = folder(bench, "map_elites")
     again = bench(*command("map_elites", "--corrections", "2", *FEW, n=480))
     assert again.returncode == 0, again.stderr
-    assert moments(path) == [480]
-    assert "corrected at 1 of 2 moments; one that had passed before it was asked for" in again.stderr
+    assert points(path) == [480]
+    assert "corrected at 1 of 2 points. Correction points already passed cannot be added" in again.stderr
     assert "skipped" in bench(*command("map_elites", "--corrections", "2", *FEW, n=480)).stdout
 
 
@@ -75,14 +77,14 @@ def test_the_next_step_is_told_from_any_folder(bench: Cli) -> None:
 def test_a_number_of_reevaluations_alone_is_refused(bench: Cli) -> None:
     done = bench("resume", "results", *FEW)
     assert done.returncode == 2
-    assert "--reevaluations goes with --corrections K" in done.stderr
+    assert "--reevaluations needs --corrections K" in done.stderr
 
 
 def test_a_run_ended_by_its_seconds_is_corrected_at_its_end(bench: Cli) -> None:
     done = bench(*command("map_elites", "--seconds", "0.05", "--corrections", "2", *FEW, n=10**7))
     assert done.returncode == 0, done.stderr
     path = folder(bench, "map_elites")
-    assert moments(path) == [qdbench.load(path).record["totals"]["evaluations"]]
+    assert points(path) == [qdbench.load(path).record.totals.evaluations]
 
 
 def test_other_reevaluations_than_before_are_refused_and_nothing_is_touched(bench: Cli) -> None:
@@ -102,7 +104,7 @@ def test_reevaluations_of_another_run_are_refused(bench: Cli) -> None:
     mine, other = (folder(bench, "map_elites", seed) for seed in (3, 4))
     shutil.copy(other / "corrected.npz", mine)
     with pytest.raises(DamagedFile, match="it is of another run"):
-        moments(mine)
+        points(mine)
     done = bench(*command("map_elites", "--corrections", "1", *FEW, n=960))
     assert done.returncode == 2
     assert "corrected.npz is of another run (seed 4, here 3); delete it to begin anew" in done.stderr
@@ -124,8 +126,8 @@ def test_a_correction_of_other_elites_is_refused(tmp_path: Path) -> None:
         for name, sigma in (("one", "0.01"), ("two", "0.02"))
     )  # fmt: skip
     shutil.copy(one / "corrected.npz", two)
-    with pytest.raises(DamagedFile, match=r"its elites are not those of archive\.npz"):
-        moments(two)
+    with pytest.raises(DamagedFile, match=r"it is of another run \(algorithm options iso_sigma"):
+        points(two)
 
 
 def corrector(path: Path) -> Corrector:
@@ -136,8 +138,8 @@ def corrector(path: Path) -> Corrector:
         task=namespace["task"], task_source="mine:task", algorithm="map_elites", options=options, seed=0
     )
     path.mkdir(exist_ok=True)
-    grid = {"descriptor_bounds": np.array(plan.task.descriptor_bounds), "shape": np.array(plan.task.cells)}
-    return Corrector(plan, RunFolder(path), Container("grid", grid), 3, 1)
+    grid = Grid(plan.task.descriptor_bounds, plan.task.cells)
+    return Corrector(plan, RunFolder(path), grid, 3, Threads(1)(plan.task))
 
 
 def elites(keys: list[int], fitness: list[float]) -> Evaluated:
@@ -151,26 +153,28 @@ def elites(keys: list[int], fitness: list[float]) -> Evaluated:
 def test_an_elite_is_reevaluated_once_and_anew_only_if_it_is_another(tmp_path: Path) -> None:
     made: list[int] = []
 
-    def take(moment: int, keys: list[int], fitness: list[float]) -> None:
+    def correct(after: int, keys: list[int], fitness: list[float]) -> None:
         made.clear()
-        corrector(tmp_path).take(
-            moment,
+        corrector(tmp_path).correct(
+            after,
             elites(keys, fitness),
             np.arange(len(keys)),
             Interrupt(),
             lambda done, all_: made.append(all_),
         )
 
-    take(10, [7, 5, 7], [1.0, 2.0, 1.0])  # one evaluation twice
+    correct(10, [7, 5, 7], [1.0, 2.0, 1.0])  # one evaluation twice
     assert set(made) == {6}
-    take(20, [5, 9], [2.0, 3.0])
+    correct(20, [5, 9], [2.0, 3.0])
     assert set(made) == {3}
-    take(30, [5, 9], [2.5, 3.0])  # evaluation 5 made elsewhere, with another outcome
+    correct(30, [5, 9], [2.5, 3.0])  # evaluation 5 made elsewhere, with another outcome
     assert set(made) == {3}
-    first, second, third = read_corrections(RunFolder(tmp_path)).snapshots
-    assert np.array_equal(first.reevaluations.fitness[0], first.reevaluations.fitness[2])
-    assert np.array_equal(first.reevaluations.fitness[1], second.reevaluations.fitness[0])
-    assert np.array_equal(second.reevaluations.fitness[1], third.reevaluations.fitness[1])
+    determinants = corrector(tmp_path).plan.determinants()
+    made_of = read_corrections(RunFolder(tmp_path).corrected_path, determinants)
+    first, second, third = (made_of.reevaluations(point).fitness for point in made_of.points)
+    assert np.array_equal(first[0], first[2])
+    assert np.array_equal(first[1], second[0])
+    assert np.array_equal(second[1], third[1])
 
 
 def test_a_run_that_has_come_farther_than_asked_is_refused(bench: Cli) -> None:
@@ -207,8 +211,8 @@ def test_correct_goes_on_after_whatever_goes_wrong(bench: Cli) -> None:
     (bench.folder / "raising.py").write_text(RAISES)
     foreign = bench.folder / "results/sphere/map_elites/seed-8"
     shutil.copytree(good, foreign)
-    record = json.loads((good / "run.json").read_text())
-    rewrite(foreign / "run.json", totals=record["totals"] | {"evaluations": 0})
+    totals = read_json(good / "run.json")["totals"]
+    rewrite(foreign / "run.json", totals=totals | {"evaluations": 0})
     other = bench.folder / "results/sphere/map_elites/seed-9"
     shutil.copytree(good, other)
     (other / "metrics.csv").unlink()
@@ -222,9 +226,7 @@ def test_correct_goes_on_after_whatever_goes_wrong(bench: Cli) -> None:
 
 
 def test_a_record_of_something_else_is_one_sentence(tmp_path: Path) -> None:
-    from qdbench.experiments.files import write_json
-
     path = finished(tmp_path)
     write_json(path / "run.json", {"some": "thing"})
-    with pytest.raises(DamagedFile, match=r"run.json has no task or algorithm or seed.*it was not used"):
+    with pytest.raises(DamagedFile, match=r"run.json is damaged and was not used: the record has no task"):
         qdbench.load(path)

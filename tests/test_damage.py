@@ -11,6 +11,7 @@ import pytest
 import qdbench
 from conftest import Cli
 from qdbench import DamagedFile, QdbenchError, stream
+from qdbench.store.files import read_json, write_json
 from running import command, finished, folder, results, rewrite, wait_for_rows
 
 
@@ -54,13 +55,17 @@ def complaint(act: Callable[[], Any], expected: Any) -> str | None:
 
 def test_another_format_or_task_version_is_refused(tmp_path: Path) -> None:
     path = finished(tmp_path)
-    record = qdbench.load(path).record
-    rewrite(path / "run.json", task=record["task"] | {"version": 2})
+    task = read_json(path / "run.json")["task"]
+    rewrite(path / "run.json", task=task | {"version": 2})
     with pytest.raises(QdbenchError, match="task version 2, here 1"):
         finished(tmp_path)
-    rewrite(path / "run.json", task=record["task"], format=7)
-    with pytest.raises(DamagedFile, match="has format 7, this qdbench reads format 1"):
-        qdbench.load(path)
+    content = read_json(path / "run.json") | {"task": task}
+    for found, words in ((7, "of a later"), (1, "of an earlier")):
+        write_json(path / "run.json", {**content, "format": found})
+        with pytest.raises(
+            DamagedFile, match=f"has format {found}, {words} qdbench; this one reads format 2"
+        ):
+            qdbench.load(path)
 
 
 def test_a_run_begun_elsewhere_asks_for_a_flag(bench: Cli) -> None:
@@ -70,22 +75,22 @@ def test_a_run_begun_elsewhere_asks_for_a_flag(bench: Cli) -> None:
     process.terminate()
     process.communicate()
     record = qdbench.load(path).record
-    other = [{**record["environments"][0], "cpu": "Abacus 3000", "mujoco": "3.9.9"}]
-    rewrite(path / "run.json", environments=other)
-    target = ["--evaluations", str(record["totals"]["evaluations"] + 48)]
+    first = read_json(path / "run.json")["environments"][0]
+    rewrite(path / "run.json", environments=[{**first, "cpu": "Abacus 3000", "mujoco": "3.9.9"}])
+    target = ["--evaluations", str(record.totals.evaluations + 48)]
     refused = bench("resume", str(path), *target)
     assert refused.returncode == 2
     assert "Abacus 3000" in refused.stderr
-    assert "bits may differ" in refused.stderr
+    assert "resuming may not reproduce it exactly" in refused.stderr
     assert bench("resume", str(path), "--elsewhere", *target).returncode == 0
-    environments = qdbench.load(path).record["environments"]
-    assert [e["cpu"] for e in environments] == ["Abacus 3000", record["environments"][0]["cpu"]]
+    environments = qdbench.load(path).record.environments
+    assert [e.cpu for e in environments] == ["Abacus 3000", record.environments[0].cpu]
 
 
 def test_extending_a_finished_run_elsewhere_asks_for_the_flag(bench: Cli) -> None:
     assert bench(*command("map_elites", n=96)).returncode == 0
     path = folder(bench, "map_elites")
-    environments = qdbench.load(path).record["environments"]
+    environments = read_json(path / "run.json")["environments"]
     rewrite(path / "run.json", environments=[{**environments[0], "numpy": "1.0"}])
     assert bench(*command("map_elites", n=96)).returncode == 0  # nothing to do
     assert bench(*command("map_elites", n=192)).returncode == 2

@@ -12,8 +12,8 @@ import pytest
 
 import qdbench
 from conftest import ROOT, Cli
-from qdbench.analysis.findings import ALIKE, HIGH_LOSS, MORE_TIME
-from qdbench.experiments.protocol import OFFICIAL, SCALES, VERSION
+from qdbench.paper.findings import ALIKE, HIGH_LOSS, MORE_TIME
+from qdbench.paper.protocol import OFFICIAL, SCALES, VERSION
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -29,6 +29,7 @@ def prepare(page: Path, folder: Path) -> None:
     if page.name == "own-tasks.md":
         (folder / "runner.xml").write_text(blocks(page, "xml")[0])
         (folder / "my_tasks.py").write_text(blocks(page, "python")[0])
+        (folder / "my_robots.py").write_text(blocks(page, "python")[1])
     if page.name == "algorithms.md":
         (folder / "my_algorithms.py").write_text(blocks(page, "python")[0])
 
@@ -65,7 +66,7 @@ def test_the_table_of_tasks_is_the_code_s() -> None:
         row = next(line for line in text.splitlines() if line.startswith(f"| {task.name} "))
         assert f"| {task.policy.sizes[0]} | {task.policy.sizes[-1]} | {task.n_parameters:,} |" in row
         assert f"| [{low:,.10g}, {high:,.10g}] |" in row
-        if task.descriptor == "position":
+        if task.descriptor.name == "final position":
             assert f"±{task.descriptor_bounds[0][1]:g} m" in row
         robot = next(
             line

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qdbench.analysis.findings import CAVEAT, Finding, Values, findings
+from qdbench.paper.findings import CAVEAT, Values, findings
+from qdbench.reports.page import Finding
 
 Replications = dict[str, dict[str, Values]]
 
@@ -93,12 +94,12 @@ def test_what_cannot_be_divided_by_is_named_and_no_warning_leaks() -> None:
     steady["map_elites"]["corrected_coverage"][:] = 7.0
     found = findings(steady)[5]
     assert found.verdict == "undecided"
-    assert "corrected coverage, map_elites: the latter is 0" in found.numbers[0]
+    assert "corrected coverage, map_elites: the divisor is 0" in found.numbers[0]
 
 
 def test_the_ceiling_of_omni_tasks_and_small_samples_are_mentioned() -> None:
     assert "standing still without torque" in findings(measured())[5].numbers[-1]
-    assert "5 normal values holds the truth in about 84 %" in CAVEAT
+    assert "5 normal values contains the true value in about 84 %" in CAVEAT
     generator = np.random.default_rng(0)
     held = 0
     for _ in range(500):

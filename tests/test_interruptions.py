@@ -16,8 +16,9 @@ import qdbench
 from conftest import Cli
 from qdbench import stream
 from qdbench.algorithms import registry
+from qdbench.experiments import one_run
 from qdbench.experiments.loop import CHECKPOINT_SHARE
-from qdbench.experiments.store import RunFolder
+from qdbench.store.folder import RunFolder
 from running import SLOW, command, finished, folder, results, wait_for_rows
 
 
@@ -59,11 +60,11 @@ def test_signals_stop_within_a_second_and_keep_the_last_iteration(number: int, b
     assert "Traceback" not in err
     run = qdbench.load(path)
     assert run.status == "stopped"
-    assert run.metrics["evaluations"][-1] == run.record["totals"]["evaluations"]
-    assert run.archive.about["n_evaluations"] == run.record["totals"]["evaluations"]
-    saved = RunFolder(path).read_checkpoint()
+    assert run.metrics["evaluations"][-1] == run.record.totals.evaluations
+    assert run.archive.n_evaluations == run.record.totals.evaluations
+    saved = RunFolder(path).read_checkpoint(run.record.determinants)
     assert saved is not None
-    assert saved[1]["totals"]["evaluations"] == run.record["totals"]["evaluations"]
+    assert saved.totals.evaluations == run.record.totals.evaluations
     assert not folder(bench, "map_elites", 4).exists()
     reached = int(run.metrics["evaluations"][-1]) + 480
     seconds = run.metrics["seconds"]
@@ -86,7 +87,7 @@ def test_more_signals_do_not_disturb_the_saving(number: int, bench: Cli) -> None
     assert "Traceback" not in err
     run = qdbench.load(path)
     assert run.status == "stopped"
-    reached = run.record["totals"]["evaluations"] + 480
+    reached = run.record.totals.evaluations + 480
     assert bench("resume", str(path), "--evaluations", str(reached)).returncode == 0
     bench(*command("map_elites", "--out", "whole", n=reached))
     assert results(path) == results(folder(bench, "map_elites", out="whole"))
@@ -106,7 +107,7 @@ def test_a_run_from_python_is_saved_and_then_the_signal_takes_effect(bench: Cli)
     assert process.wait(timeout=30) == -signal.SIGTERM
     run = qdbench.load(path)
     assert run.status == "stopped"
-    assert run.archive.about["n_evaluations"] == run.record["totals"]["evaluations"]
+    assert run.archive.n_evaluations == run.record.totals.evaluations
 
 
 def test_what_a_kill_left_half_written_is_removed(bench: Cli) -> None:
@@ -218,9 +219,7 @@ def test_checkpoints_cost_a_bounded_share(tmp_path: Path, monkeypatch: pytest.Mo
         plain(self, *arguments)
 
     monkeypatch.setattr(RunFolder, "write_checkpoint", slow)
-    from qdbench.experiments import session
-
-    settings = session.Settings
+    settings = one_run.Settings
     monkeypatch.setattr(
         "qdbench.experiments.runs.Settings", lambda **kw: settings(**{**kw, "checkpoint_every": 0.0})
     )

@@ -1,4 +1,4 @@
-"""On which container runs are measured, with which budgets, and what is told about them."""
+"""On which geometry runs are measured, with which budgets, and what is told about them."""
 
 from __future__ import annotations
 
@@ -9,40 +9,31 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from test_compare import edited, make, toy
+from toy_runs import edited, make, toy
 
 import qdbench
 from noisy_runs import noisy, run
 from qdbench import InvalidInput, load
-from qdbench.analysis.collect import collect
 from qdbench.analysis.compare import compare
-from qdbench.analysis.measures import (
-    On,
-    container,
-    curves,
-    final,
-    fixed_interval,
-    placed_fitness,
-)
+from qdbench.analysis.measured import MeasuredTask, measure
+from qdbench.analysis.measures import On, PlacedRun, curves, final, fixed_interval
 from qdbench.analysis.warnings_of_runs import warnings_of
 from qdbench.metrics.deviations import deviations
 from qdbench.metrics.profile import profile
 from qdbench.metrics.robustness import Reevaluations
 from qdbench.metrics.scores import self_normalised_from_sums, self_normalised_qd_score
-from qdbench.report.archives import before_and_after
-from qdbench.report.measured import MeasuredTask, measure
 
 SQUARE = replace(noisy(2), cells=(8, 8))
 
 
 def measured(*paths: Path) -> MeasuredTask:
-    found, skipped = measure(collect(paths).variants)
-    assert found is not None
-    assert skipped == []
-    return found
+    found = measure(paths)
+    assert found.skipped == ()
+    (task,) = found.tasks
+    return task
 
 
-# Containers
+# Geometries
 
 
 N_CELLS = {"noisy_runs:SmallGrid": 9, "noisy_runs:KeepsAll": 64, "map_elites_unstructured": None}
@@ -50,15 +41,15 @@ N_CELLS = {"noisy_runs:SmallGrid": 9, "noisy_runs:KeepsAll": 64, "map_elites_uns
 
 @pytest.mark.parametrize("on", ["own", "grid"])
 @pytest.mark.parametrize("algorithm", N_CELLS)
-def test_before_and_after_are_on_one_container(algorithm: str, on: On, tmp_path: Path) -> None:
+def test_before_and_after_are_on_one_geometry(algorithm: str, on: On, tmp_path: Path) -> None:
     done = load(run(tmp_path, SQUARE, algorithm, 0))
     interval = low, high = fixed_interval(done)
-    assert container(done, on).n_cells == (N_CELLS[algorithm] if on == "own" else 64)
-    found, fitness = final(done, interval, on), placed_fitness(done, on)
-    before, after = before_and_after(done, on)
-    assert after is not None
-    assert len(fitness) == found["coverage"] == len(before.fitness)
-    assert len(after.fitness) == found["corrected_coverage"]
+    placed, point = PlacedRun(done, on), done.final_point
+    assert placed.geometry.n_cells == (N_CELLS[algorithm] if on == "own" else 64)
+    assert point is not None
+    found, fitness = final(done, interval, on), placed.fitness
+    assert len(fitness) == found["coverage"] == len(placed.stored)
+    assert len(placed.corrected(point)) == found["corrected_coverage"]
     assert profile(fitness).area(low, high) == pytest.approx((high - low) * found["qd_score"])
     own_range = curves(done, interval, on).values["self_normalised_qd_score"]
     assert found["self_normalised_qd_score"] == pytest.approx(own_range[-1])
@@ -66,9 +57,9 @@ def test_before_and_after_are_on_one_container(algorithm: str, on: On, tmp_path:
 
 def test_the_tasks_grid_has_the_tasks_bounds(tmp_path: Path) -> None:
     done = load(run(tmp_path, SQUARE, "noisy_runs:WideGrid", 0))
-    np.testing.assert_array_equal(container(done, "grid").arrays["descriptor_bounds"], [[-1, 1], [-1, 1]])
-    assert len(placed_fitness(done, "grid")) == done.metrics["grid_coverage"][-1]
-    assert len(placed_fitness(done)) == done.metrics["coverage"][-1]
+    np.testing.assert_array_equal(PlacedRun(done, "grid").geometry.bounds, [[-1, 1], [-1, 1]])
+    assert len(PlacedRun(done, "grid").fitness) == done.metrics["grid_coverage"][-1]
+    assert len(PlacedRun(done).fitness) == done.metrics["coverage"][-1]
 
 
 # Scores
@@ -98,8 +89,8 @@ def test_deviations_by_hand() -> None:
 
 def test_a_deviation_that_is_undefined_has_its_reason(tmp_path: Path) -> None:
     make(tmp_path / "one", toy("toy_a"), reevaluations=1)
-    (entry,) = (e for e in compare(collect([tmp_path])).tasks[0].entries if e.metric == "fitness_deviation")
-    assert entry.undefined == {"one re-evaluation has neither a deviation nor halves": 1}
+    (entry,) = (e for e in compare([tmp_path]).tasks[0].entries if e.metric == "fitness_deviation")
+    assert entry.undefined == {"Undefined with one re-evaluation per elite; use at least two.": 1}
 
 
 # Budgets
@@ -109,11 +100,11 @@ def test_a_target_that_was_passed_before_it_was_given_is_refused(tmp_path: Path)
     short = make(tmp_path / "short", toy("toy_a"), evaluations=100)
     long = make(tmp_path / "long", toy("toy_a"), seed=1)
     edited(long, target__evaluations=100)  # as by a kill before the record knew how far it was
-    assert load(short).record["target"] == load(long).record["target"]
+    assert load(short).record.target == load(long).record.target
     with pytest.raises(
         InvalidInput, match=r"long was given its target of 100 evaluations when it had made 200"
     ):
-        compare(collect([tmp_path]))
+        compare([tmp_path])
     seconds = load(short).metrics["seconds"]
     for target, refused in ((float(seconds[-2]), True), (float(seconds[-1]), False)):
         edited(short, target={"evaluations": None, "seconds": target})
@@ -121,9 +112,9 @@ def test_a_target_that_was_passed_before_it_was_given_is_refused(tmp_path: Path)
             with pytest.raises(
                 InvalidInput, match=r"different budgets: .*short was given its target of .* sec"
             ):
-                compare(collect([short]))
+                compare([short])
         else:
-            assert compare(collect([short])).tasks
+            assert compare([short]).tasks
 
 
 # Warnings
@@ -140,12 +131,12 @@ def test_corrected_means_outside_the_interval_are_told(tmp_path: Path) -> None:
     used: list[int] = []
     task = replace(noisy(2), function=worse_again, fitness_bounds=(0.0, 2.0))
     path = run(tmp_path, task, "map_elites", 0, batch_size=200)
-    assert load(path).record["totals"]["lowest_fitness"] == 1.0
+    assert load(path).record.totals.lowest_fitness == 1.0
     (sentence,) = warnings_of([load(path)], (0.0, 2.0))
     assert sentence.startswith(
         f"a corrected fitness of {path} is outside the interval: its values span [-1, -1]"
     )
-    assert compare(collect([path])).tasks[0].warnings == (sentence,)
+    assert compare([path]).tasks[0].warnings == (sentence,)
     assert measured(path).warnings == [sentence]
 
 
@@ -153,12 +144,11 @@ def test_every_replication_is_looked_at_for_its_resolution(tmp_path: Path) -> No
     hopper = qdbench.make("hopper_uni", episode_length=60, cells=(20,))
     paths = [run(tmp_path, hopper, "random_search", seed, corrections=0, batch_size=200) for seed in range(3)]
     for path, lived in zip(paths, (50, 10, 11), strict=True):
-        totals = load(path).record["totals"]
-        edited(path, totals={**totals, "steps": lived * totals["evaluations"]})
+        edited(path, totals__steps=lived * load(path).record.totals.evaluations)
     (sentence,) = warnings_of([load(path) for path in paths], fixed_interval(load(paths[0])))
     assert f"10 steps (the mean in {paths[1]}) give at most 11 values for 20 cells" in sentence
-    assert sentence.endswith("; so it is in 2 of 3 runs")
-    assert compare(collect(paths)).tasks[0].warnings == (sentence,)
+    assert sentence.endswith(" This is so in 2 of 3 runs.")
+    assert compare(paths).tasks[0].warnings == (sentence,)
     assert measured(*paths).warnings == [sentence]
 
 

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import qdbench
 from conftest import ROOT, Cli
-from qdbench import BrokenTask, FunctionTask, InvalidInput, QdbenchError, Robot, RobotTask, UnknownName, make
+from qdbench import (
+    BrokenTask,
+    Evaluations,
+    FunctionTask,
+    InvalidInput,
+    QdbenchError,
+    Robot,
+    RobotTask,
+    UnknownName,
+    make,
+    terms,
+)
+from qdbench.tasks import contract
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -87,12 +101,96 @@ def test_a_broken_function_task_gets_a_sentence(changes: dict[str, object], sent
 def test_fingerprints_of_functions_follow_their_version_and_options() -> None:
     tasks = [
         function_task(),
+        function_task(version=1),
         function_task(version=2),
         function_task(cells=(10, 11)),
         function_task(noisy=True),
+        function_task(solution_bounds=(-1, 1)),
+        LoudTask(**{name: getattr(function_task(), name) for name in FunctionTask.__dataclass_fields__}),
     ]
-    assert len({task.fingerprint for task in tasks}) == 4
+    assert len({task.fingerprint for task in tasks}) == 7
     assert function_task().fingerprint == tasks[0].fingerprint
+    assert function_task(descriptor_names=("a", "b")).fingerprint == tasks[0].fingerprint
+
+
+class LoudTask(FunctionTask):
+    def random_solutions(self, n: int, generator: np.random.Generator) -> NDArray[np.float32]:
+        return 2 * super().random_solutions(n, generator)
+
+
+def test_an_edited_function_changes_the_fingerprint_unless_its_version_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    functions = []
+    for factor in (1, 2):
+        (tmp_path / f"edited_{factor}.py").write_text(f"def f(x): return {factor} * x[:, 0], x[:, :2]")
+        functions.append(import_module(f"edited_{factor}").f)
+    one, two = (function_task(function=function) for function in functions)
+    assert one.fingerprint != two.fingerprint
+    one, two = (function_task(function=function, version=1) for function in functions)
+    assert one.fingerprint == two.fingerprint
+
+
+def test_solution_bounds_clip_what_the_function_sees() -> None:
+    bounded = function_task(solution_bounds=(-0.5, 0.25))
+    solutions = 2 * bounded.random_solutions(20, qdbench.stream(0, "x"))
+    before = solutions.copy()
+    result = bounded.evaluate(solutions, range(20))
+    assert np.array_equal(result.fitness, sphere(np.clip(before, np.float32(-0.5), np.float32(0.25)))[0])
+    assert np.abs(result.descriptors).max() == 0.5
+    assert np.array_equal(solutions, before)
+    free = function_task().evaluate(solutions, range(20))
+    assert np.array_equal(free.fitness, sphere(solutions)[0])
+    with pytest.raises(InvalidInput, match=r"solution_bounds: .* ascending"):
+        function_task(solution_bounds=(1, 0))
+
+
+def test_descriptors_have_names() -> None:
+    assert contract.descriptor_names(function_task()) == ("descriptor 1", "descriptor 2")
+    assert contract.descriptor_names(function_task(descriptor_names=["a", "b"])) == ("a", "b")
+    with pytest.raises(InvalidInput, match="for 2 dimensions; give one each"):
+        function_task(descriptor_names=("a",))
+
+
+class Slope:
+    """A task that is nothing but the members of `qdbench.Task`."""
+
+    name = "slope"
+    version = 1
+    n_parameters = 2
+    descriptor_bounds = ((0.0, 1.0),)
+    cells = (10,)
+    fitness_bounds = (0.0, 1.0)
+    fingerprint = "slope 1"
+
+    def random_solutions(self, n: int, generator: np.random.Generator) -> NDArray[np.float32]:
+        return generator.random((n, 2), np.float32)
+
+    def evaluate(
+        self,
+        solutions: NDArray[np.float32],
+        seeds: ArrayLike,
+        *,
+        workers: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Evaluations:
+        values, n = solutions.clip(0, 1).astype(np.float64), len(solutions)
+        return Evaluations(values[:, 0], values[:, 1:], np.ones(n, np.int64), np.ones(n, np.bool_))
+
+
+slope = Slope()
+
+
+def test_any_object_with_the_members_of_a_task_is_one(tmp_path: Path) -> None:
+    assert isinstance(slope, qdbench.Task)
+    assert contract.descriptor_names(slope) == ("descriptor 1",)
+    assert contract.remark_on_max_fitness(slope) == ""
+    assert contract.task_options(slope) == {}
+    with pytest.raises(UnknownName, match="slope takes none"):
+        make("test_own_tasks:slope", cells=(5,))
+    run = qdbench.run("test_own_tasks:slope", "map_elites", evaluations=600, seed=1, out=tmp_path)
+    assert len(run.archive) == 10
 
 
 OWN_ROBOT = """
@@ -124,7 +222,6 @@ def own_robot(**changes: Any) -> Robot:
         "name": "tripod",
         "mjcf": OWN_ROBOT,
         "feet": ("toe a", "toe b", "toe c"),
-        "observation": ("height", "orientation", "joint_angles", "joint_velocities", "contact_wrenches"),
         "control_step": 0.02,
         "physics_steps": 4,
         "root": "hull",
@@ -139,13 +236,16 @@ def own_task(robot: Robot) -> RobotTask:
         name="tripod_uni",
         version=1,
         robot=robot,
-        descriptor="feet",
-        forward=1.0,
-        forward_of="com",
-        survive=0.1,
-        torque=0.01,
-        healthy=(0.1, 1.0),
-        top_speed=5.0,
+        observation=(
+            terms.HEIGHT,
+            terms.ORIENTATION,
+            terms.JOINT_ANGLES,
+            terms.JOINT_VELOCITIES,
+            terms.CONTACT_WRENCHES,
+        ),
+        rewards=(terms.forward(1.0, of="com", top_speed=5.0), terms.survive(0.1), terms.torque(0.01)),
+        descriptor=terms.FEET_CONTACTS,
+        ending=terms.healthy(0.1, 1.0),
         descriptor_bounds=((0, 1),) * 3,
         cells=(8, 8, 8),
         reset_noise=0.05,
@@ -170,7 +270,6 @@ def test_a_robot_of_ones_own_walks_like_the_six() -> None:
         ({"feet": ("toe a", "toe b", "toe d")}, "no geom 'toe d'; did you mean 'toe c'"),
         ({"root": "torso"}, "no body 'torso'; robot 'tripod' has"),
         ({"start": "start"}, "no keyframe 'start'"),
-        ({"observation": ("heights",)}, "did you mean 'height'"),
         ({"mjcf": "<mujoco"}, "MuJoCo cannot read its MJCF"),
         ({"mjcf": OWN_ROBOT.replace("<freejoint/>", "<joint type='ball'/>")}, "tripod"),
         ({"mjcf": OWN_ROBOT.replace('<joint name="c"/>', '<joint name="c" type="ball"/>')}, "tripod"),
@@ -180,8 +279,11 @@ def test_a_robot_of_ones_own_walks_like_the_six() -> None:
         ({"control_step": 0.0}, "control_step is 0.0"),
         ({"control_step": "1"}, "control_step is '1'"),
         ({"feet": ("toe a", "toe b", "toe b")}, "a foot is named twice"),
-        ({"mjcf": OWN_ROBOT.replace("<option", '<option gravity="0 0 0"')}, "it weighs 0 N"),
-        ({"root": "a"}, "does not belong to its root, 'a'"),
+        (
+            {"mjcf": OWN_ROBOT.replace("<option", '<option gravity="0 0 0"')},
+            "'contact wrenches' needs weight, which robot 'tripod' does not have",
+        ),
+        ({"root": "a"}, "only the first may be free, if it belongs to the body that root= names"),
         ({"mjcf": OWN_ROBOT.replace('ctrlrange="-1 1"', "")}, 'ctrlrange="-1 1"'),
     ],
 )

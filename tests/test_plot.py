@@ -13,28 +13,29 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
 from numpy.typing import NDArray
+from toy_runs import edited
 
 import qdbench
 from noisy_runs import ALGORITHMS, noisy, run
 from qdbench import InvalidInput
-from qdbench.algorithms.registry import BUILT_IN, WITH_RIBS
-from qdbench.analysis.collect import collect
-from qdbench.analysis.measures import CURVES, container, final, final_correction, fixed_interval
-from qdbench.analysis.resolution import resolution_warning
+from qdbench.algorithms.registry import BUILT_IN, IN_EXTRAS
+from qdbench.analysis.measured import MeasuredTask, measure, sample_counts
+from qdbench.analysis.measures import PlacedRun, final, fixed_interval
+from qdbench.analysis.warnings_of_runs import resolution_warning
+from qdbench.metrics.metric import CURVES
 from qdbench.metrics.robustness import by_samples, split_half
 from qdbench.metrics.scores import self_normalised_qd_score
-from qdbench.report import style
-from qdbench.report.archives import archives_figure, before_and_after
-from qdbench.report.figures import (
+from qdbench.reports import style
+from qdbench.reports.archives import archives_figure
+from qdbench.reports.figures import (
     draw_losses,
     draw_metric,
     draw_profiles,
     paper_figure,
     self_normalised_figure,
 )
-from qdbench.report.measured import MeasuredTask, measure, sample_counts
-from qdbench.report.samples import samples_band, samples_figure, split_halves
-from qdbench.report.style import looks, save_figure
+from qdbench.reports.samples import samples_band, samples_figure, split_halves
+from qdbench.reports.style import looks, save_figure
 from running import carry_out
 
 pytestmark = pytest.mark.usefixtures("coarse")
@@ -46,10 +47,10 @@ def measured(noisy_results: Path) -> MeasuredTask:
 
 
 def measure_all(*paths: Path, **how: Any) -> MeasuredTask:
-    found, skipped = measure(collect(paths).variants, **how)
-    assert found is not None
-    assert skipped == []
-    return found
+    found = measure(paths, **how)
+    assert found.skipped == ()
+    (task,) = found.tasks
+    return task
 
 
 def looks_of(measured: MeasuredTask) -> dict[str, style.Look]:
@@ -65,15 +66,16 @@ def test_by_samples_agrees_with_the_metrics_room(measured: MeasuredTask) -> None
     assert (sample_counts(50)[:4], sample_counts(50)[-1]) == ([1, 2, 3, 4], 50)
     for variant in measured.variants:
         for one in variant.runs:
-            correction = final_correction(one.run)
-            assert correction is not None
+            point, corrections = one.run.final_point, one.run.corrections
+            assert point is not None
+            assert corrections is not None
             assert one.corrected is not None
-            where = container(one.run, "own")
-            expected = by_samples(where, correction.reevaluations, (-20.0, 10.0))
+            where, again = one.run.geometry, corrections.reevaluations(point)
+            expected = by_samples(where, again, (-20.0, 10.0))
             got = one.corrected.by_samples
             np.testing.assert_array_equal(got.coverage, [score.coverage for score in expected])
             np.testing.assert_array_equal(got.qd_score, [score.qd_score for score in expected])
-            half = split_half(where, correction.reevaluations, (-20.0, 10.0))
+            half = split_half(where, again, (-20.0, 10.0))
             np.testing.assert_array_equal(got.split_half.qd_score, half.qd_score)
             np.testing.assert_array_equal(got.split_half.coverage, half.coverage)
         corrected = variant.corrected
@@ -92,33 +94,33 @@ def test_the_typical_replication_is_the_median_one(measured: MeasuredTask) -> No
 
 
 def test_measuring_leaves_no_archive_behind(noisy_results: Path) -> None:
-    variants = collect([noisy_results]).variants
-    measure(variants)
-    for variant in variants:
-        for one in variant.runs:
-            assert not {"archive", "corrections"} & set(vars(one))
+    (task,) = measure(noisy_results).tasks
+    for one in task.runs:
+        assert not {"archive", "corrections"} & set(vars(one))
 
 
 def test_the_pooled_interval_moves_scores_but_no_loss(noisy_results: Path, measured: MeasuredTask) -> None:
-    pooled = measure_all(noisy_results, kind="pooled")
-    totals = [one.record["totals"] for one in measured.runs]
-    low, high = min(t["lowest_fitness"] for t in totals), max(t["highest_fitness"] for t in totals)
+    pooled = measure_all(noisy_results, interval="pooled")
+    totals = [one.record.totals for one in measured.runs]
+    low, high = min(t.lowest_fitness for t in totals), max(t.highest_fitness for t in totals)
     assert pooled.by.interval == (low, high)
     assert "the pooled interval of these runs [\N{MINUS SIGN}" in str(pooled.by)
     for here, there in zip(measured.variants, pooled.variants, strict=True):
         for one, other in zip(here.runs, there.runs, strict=True):
             n, total = (one.run.metrics[name][-1] for name in ("coverage", "sum_fitness"))
             assert other.qd_score == pytest.approx((total - n * low) / (high - low))
-            assert one.corrected is not None
-            assert other.corrected is not None
-            assert one.corrected.losses == pytest.approx(other.corrected.losses)
+            losses = [f"{name}_loss" for name in CURVES]
+            assert not np.isnan([one.values[name] for name in losses]).any()
+            assert [one.values[name] for name in losses] == pytest.approx(
+                [other.values[name] for name in losses]
+            )
 
 
 # Looks
 
 
 def test_an_algorithm_keeps_its_colour() -> None:
-    known = looks([*BUILT_IN, *WITH_RIBS])
+    known = looks([*BUILT_IN, *IN_EXTRAS["ribs"]])
     assert len({look.colour for look in known.values()}) == len({look.marker for look in known.values()}) == 7
     alone, among = looks(["my_own"]), looks(["my_own", "zebra", *known])
     assert alone["my_own"] == among["my_own"]
@@ -208,21 +210,22 @@ def test_the_corrected_archive_is_what_is_measured(noisy_results: Path, measured
     for variant in measured.variants:
         one = variant.typical
         for on in ("own", "grid"):
-            before, after = before_and_after(one.run, on)
+            placed, point = PlacedRun(one.run, on), one.run.final_point
+            assert point is not None
+            before, after = placed.stored, placed.corrected(point)
             values = final(one.run, fixed_interval(one.run), on)
-            assert after is not None
-            assert (len(before.fitness), len(after.fitness)) == (
-                values["coverage"],
-                values["corrected_coverage"],
-            )
-            assert (before.fitness.max(), after.fitness.max()) == (
+            assert (len(before), len(after)) == (values["coverage"], values["corrected_coverage"])
+            assert (before.elites.fitness.max(), after.elites.fitness.max()) == (
                 values["max_fitness"],
                 values["corrected_max_fitness"],
             )
-            where = container(one.run, on)
-            if where.kind != "unstructured":
-                cells = where.empty_archive().geometry.cells(after.descriptors)
+            if placed.geometry.kind != "unstructured":
+                cells = placed.geometry.cells(after.elites.descriptors)
                 np.testing.assert_array_equal(cells, after.cells)
+        assert one.corrected is not None
+        for drawn, fitness in zip(variant.archives, (one.fitness, one.corrected.fitness), strict=True):
+            assert drawn is not None
+            np.testing.assert_array_equal(np.sort(drawn.elites.fitness), np.sort(fitness))
 
 
 def test_heatmaps_share_a_scale_and_name_the_seed(measured: MeasuredTask) -> None:
@@ -233,9 +236,10 @@ def test_heatmaps_share_a_scale_and_name_the_seed(measured: MeasuredTask) -> Non
         for image in (*axes.images, *axes.collections)
         if image.get_array() is not None
     ]
-    drawn = [archive for v in measured.variants for archive in before_and_after(v.typical.run) if archive]
-    low = min(archive.fitness.min() for archive in drawn)
-    high = max(archive.fitness.max() for archive in drawn)
+    drawn = [archive for v in measured.variants for archive in v.archives if archive is not None]
+    assert len(drawn) == 2 * len(measured.variants)
+    low = min(archive.elites.fitness.min() for archive in drawn)
+    high = max(archive.elites.fitness.max() for archive in drawn)
     scaled = {(image.norm.vmin, image.norm.vmax) for image in images}
     assert (low, high) in scaled
     assert len(scaled) == 1
@@ -256,8 +260,8 @@ def test_archives_of_all_dimensions_are_drawn(dimensions: int, tmp_path: Path) -
     save_figure(figure, tmp_path / "archives")
     assert n_colours(tmp_path / "archives.png") > 30
     said = texts(figure)
-    assert "is drawn on the task's grid: the fittest elite of each" in said
-    assert said.count("descriptor 1" if dimensions > 1 else "descriptor") == 2  # at the bottom only
+    assert "are projected onto the task's grid: the fittest elite of each" in said
+    assert said.count("descriptor 1") == 2  # at the bottom only
 
 
 def n_colours(path: Path) -> int:
@@ -279,7 +283,7 @@ def test_figures_are_legible_and_repeat(measured: MeasuredTask, tmp_path: Path) 
         assert pdf.read_bytes().startswith(b"%PDF")
         assert figure.get_figwidth() <= 7
         assert min(t.get_fontsize() for t in figure.findobj(Text) if t.get_text().strip()) >= 7
-        scale = "every archive's own range" if draw is self_normalised_figure else interval
+        scale = "each archive's own range" if draw is self_normalised_figure else interval
         assert scale in texts(figure).replace("\n", " ")
 
 
@@ -308,15 +312,31 @@ def test_who_was_not_corrected_is_said(noisy_results: Path, tmp_path: Path) -> N
     found = measure_all(tmp_path)
     for draw in (paper_figure, archives_figure, samples_figure):
         said = texts(draw(found, looks_of(found))).replace("\n", " ")
-        assert "map_elites: 3 of 4 replications re-evaluated at the end" in said
-        assert "cvt_map_elites: none of 4 replications re-evaluated at the end" in said
+        assert "map_elites: 3 of 4 replications corrected at the end" in said
+        assert "cvt_map_elites: none of 4 replications corrected at the end" in said
     assert texts(paper_figure(found, looks_of(found))).count("no re-evaluations") == 3
 
 
-def test_what_says_little_is_said_to(measured: MeasuredTask) -> None:
-    for task, told in (("ant_omni", True), ("ant_uni", False), ("humanoid_omni", False)):
-        said = texts(paper_figure(replace(measured, task=task), looks_of(measured))).replace("\n", " ")
-        assert ("standing still without torque reaches the maximum fitness" in said) is told
+def test_what_says_little_is_said_to(noisy_results: Path, tmp_path: Path) -> None:
+    remark = "standing still reaches the maximum fitness: it says little here"
+    copy = shutil.copytree(noisy_results / "noisy2/map_elites", tmp_path / "map_elites")
+    for told in (False, True):
+        found = measure_all(copy)
+        said = texts(paper_figure(found, looks_of(found))).replace("\n", " ")
+        assert (remark in said) is told
+        for path in copy.iterdir():
+            edited(path, facts__remark_on_max_fitness=remark)
+
+
+def test_axes_carry_the_names_of_descriptors(noisy_results: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(noisy_results / "noisy2/map_elites", tmp_path / "map_elites")
+    for path in copy.iterdir():
+        edited(path, facts__descriptor_names=["final x (m)", "final y (m)"])
+    found = measure_all(copy)
+    said = texts(archives_figure(found, looks_of(found)))
+    assert "final x (m)" in said
+    assert "final y (m)" in said
+    assert "descriptor 1" not in said
 
 
 def test_a_run_corrected_before_its_end_is_dashed_and_told(tmp_path: Path) -> None:
@@ -330,7 +350,7 @@ def test_a_run_corrected_before_its_end_is_dashed_and_told(tmp_path: Path) -> No
     dashed = [line for line in figure.axes[0].lines if line.is_dashed()]
     assert [line.get_xdata().tolist() for line in dashed] == [[80]]
     said = texts(figure).replace("\n", " ")
-    assert "corrected: means of 5 re-evaluations; map_elites: none of 1 replications re-evaluated at" in said
+    assert "corrected: means of 5 re-evaluations; map_elites: none of 1 replications corrected at" in said
     assert "corrected" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
@@ -359,7 +379,7 @@ def test_empty_archives_are_drawn_too(tmp_path: Path) -> None:
         save_figure(draw(found, looks_of(found)), tmp_path / "empty")
     assert "all archives are empty" in texts(paper_figure(found, looks_of(found)))
     with pytest.raises(InvalidInput, match="no two different fitness values"):
-        measure(collect([tmp_path]).variants, "pooled")
+        measure(tmp_path, interval="pooled")
 
 
 # Resolution
@@ -373,7 +393,7 @@ def test_a_descriptor_too_coarse_for_its_cells_is_told(tmp_path: Path) -> None:
 
     assert warning("hopper_uni", episode_length=12).startswith(
         "hopper_uni: the descriptor is a share of an episode's steps, and 12 steps give at most 13 values "
-        "for 900 cells: "
+        "for 900 cells. "
     )
     assert warning("hopper_uni", episode_length=12, cells=(5,)) == ""
     fallen = warning("hopper_uni", episode_length=60, cells=(60,))  # most fall before

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from toy_runs import edited
 
 import qdbench
 from conftest import Cli
 from noisy_runs import noisy, run
 from qdbench import InvalidInput, UnknownName
 from qdbench.cli import plot
-from qdbench.experiments.store import RunFolder
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
@@ -25,10 +25,8 @@ def test_figures_of_a_folder(cli: Cli, noisy_results: Path) -> None:
     )
     damaged = cli.folder / "my results/noisy2/random_search/seed-2/corrected.npz"
     damaged.write_bytes(damaged.read_bytes()[:-50])
-    folder = RunFolder(cli.folder / "my results/noisy2/random_search/seed-3")
-    record = folder.read_record()
-    assert record is not None
-    folder.write_record({**record, "status": "failed", "reason": "the disk was full"})
+    failed = cli.folder / "my results/noisy2/random_search/seed-3"
+    edited(failed, status="failed", reason="the disk was full")
     done = cli("plot", "my results", "--out", "new/pictures")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
@@ -99,10 +97,10 @@ def test_refusals(noisy_results: Path, tmp_path: Path, monkeypatch: pytest.Monke
         plot.plot([one, few], out=out)
     archive = copy / "archive.npz"
     archive.write_bytes(archive.read_bytes()[:-50])
-    with pytest.raises(InvalidInput, match=r"no run can be drawn \(.*archive.npz is damaged"):
+    with pytest.raises(InvalidInput, match=r"no run can be used \(.*archive.npz is damaged"):
         plot.plot([copy], out=out)
     assert not out.exists()
-    monkeypatch.setattr(plot, "find_spec", lambda name: None)
+    monkeypatch.setattr("qdbench.reports.style.find_spec", lambda name: None)
     with pytest.raises(InvalidInput, match=r"pip install 'qdbench\[plot\]'"):
         plot.plot([noisy_results], out=out)
 

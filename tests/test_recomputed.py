@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from test_compare import ALGORITHMS, BOUNDS, SEEDS, TASKS, make_all
+from toy_runs import ALGORITHMS, BOUNDS, SEEDS, TASKS, make_all
 
 from qdbench import load
-from qdbench.analysis.measures import corrected_fitness, curves, final, final_correction
+from qdbench.analysis.measures import PlacedRun, curves, final
 from qdbench.metrics.profile import profile
 
 
@@ -31,7 +31,7 @@ def plain_cells(arrays: Any, shares: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def plain_corrected(arrays: Any, corrected: Any) -> NDArray[np.float64]:
     """Insert the elites at their means into an empty archive, one by one; return the survivors' fitness."""
-    last = f"snapshot_{int(corrected['n_snapshots']) - 1}_"
+    last = f"point_{int(corrected['n_points']) - 1}_"
     assert corrected[f"{last}evaluations"] == arrays["n_evaluations"]
     rows = corrected[f"{last}rows"]
     fitness, descriptors = (corrected[key][rows].mean(axis=1) for key in ("fitness", "descriptors"))
@@ -54,7 +54,7 @@ def plain_corrected(arrays: Any, corrected: Any) -> NDArray[np.float64]:
 
 def plain_deviations(corrected: Any) -> tuple[float, float]:
     """Return the median standard deviations of fitness and descriptor, elite by elite."""
-    rows = corrected[f"snapshot_{int(corrected['n_snapshots']) - 1}_rows"]
+    rows = corrected[f"point_{int(corrected['n_points']) - 1}_rows"]
     found = []
     for fitness, descriptors in zip(corrected["fitness"][rows], corrected["descriptors"][rows], strict=True):
         if not np.isnan(fitness).any():
@@ -65,7 +65,7 @@ def plain_deviations(corrected: Any) -> tuple[float, float]:
 
 def plain_metrics(folder: Path) -> tuple[dict[str, float], NDArray[Any], NDArray[Any]]:
     arrays, corrected = (dict(np.load(folder / name)) for name in ("archive.npz", "corrected.npz"))
-    low, high = arrays["fitness_bounds"]
+    low, high = BOUNDS
     before, after = arrays["fitness"], plain_corrected(arrays, corrected)
     found: dict[str, float] = {}
     for prefix, fitness in (("", before), ("corrected_", after)):
@@ -95,9 +95,10 @@ def test_plain_numpy_finds_the_same_in_the_files(task: str, algorithm: str, resu
         assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-9)
         assert found["coverage_loss"] > 0
         lost += found["lost_elites"]
-        correction = final_correction(run)
-        assert correction is not None
-        for plain, ours in ((before, run.archive.fitness), (after, corrected_fitness(run, correction))):
+        point = run.final_point
+        assert point is not None
+        corrected = PlacedRun(run).corrected(point).elites.fitness
+        for plain, ours in ((before, run.archive.fitness), (after, corrected)):
             staircase = profile(ours)
             for threshold in (*np.linspace(*BOUNDS, 29), plain.max() - 1e-9, plain.max() + 1e-9):
                 assert staircase(threshold) == (plain >= threshold).sum()

@@ -7,32 +7,28 @@ import re
 import shlex
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from matplotlib.image import imread
 from numpy.typing import NDArray
+from toy_runs import edited
 
 import qdbench
 from conftest import Cli
 from html_page import Element, parsed, require_sound, rows_of
 from qdbench import FunctionTask, InvalidInput, UnknownName
-from qdbench.analysis.collect import collect
 from qdbench.analysis.compare import compare
-from qdbench.analysis.findings import CAVEAT, Finding
+from qdbench.analysis.measured import Measured, measure
 from qdbench.analysis.tables import METHOD, tables
 from qdbench.cli import report as command
-from qdbench.experiments.store import RunFolder
-from qdbench.report import markup
-from qdbench.report.measured import MeasuredRun
-from qdbench.report.page import Report, _n_corrections, commands, write_report
+from qdbench.paper.findings import CAVEAT
+from qdbench.reports import markup
+from qdbench.reports.commands import commands
+from qdbench.reports.page import Finding, report, write_page
 from running import carry_out
 
 EVIL = "<script>alert('x')</script>&\"\x07"
@@ -62,15 +58,11 @@ def make(
     )  # fmt: skip
 
 
-def edited(path: Path, **changes: Any) -> None:
-    folder = RunFolder(path)
-    record = folder.read_record()
-    assert record is not None
-    folder.write_record(record | changes)
-
-
-def written(path: Path, *results: Path, **how: Any) -> tuple[Element, Report]:
-    found = write_report(collect(results), path, results=results, **how)
+def written(
+    path: Path, *results: Path, title: str = "", findings: Sequence[Finding] = (), **how: Any
+) -> tuple[Element, Measured]:
+    found = measure(results, **how)
+    write_page(found, compare(found), path, title=title, findings=findings, caveat=CAVEAT)
     root = parsed(path.read_text(encoding="utf-8"))
     require_sound(root)
     return root, found
@@ -95,7 +87,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def page(results: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Element, Report]:
+def page(results: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Element, Measured]:
     path = tmp_path_factory.mktemp("page") / "report.html"
     finding = Finding("A <claim>.", "A criterion.", "does not hold", ("a number: 12 %",))
     return path, *written(path, results, findings=[finding])
@@ -104,9 +96,9 @@ def page(results: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
 # What it says
 
 
-def test_the_numbers_are_those_of_compare(page: tuple[Path, Element, Report], results: Path) -> None:
+def test_the_numbers_are_those_of_compare(page: tuple[Path, Element, Measured], results: Path) -> None:
     _, root, _ = page
-    for table in tables(compare(collect([results]))):
+    for table in tables(compare(results)):
         shown = rows_of(root, table.title)
         assert len(shown) == len(table.rows)
         for found, expected in zip(shown, table.rows, strict=True):
@@ -118,23 +110,23 @@ def test_the_numbers_are_those_of_compare(page: tuple[Path, Element, Report], re
     assert said.count("fixed interval [-5, 12]") > 2
 
 
-def test_every_run_has_a_row(page: tuple[Path, Element, Report], results: Path) -> None:
+def test_every_run_has_a_row(page: tuple[Path, Element, Measured], results: Path) -> None:
     _, root, _ = page
     rows = rows_of(root, "All 18 runs")
     record = qdbench.load(results / "toy/map_elites/seed-1").record
     row = next(row for row in rows if row[0].endswith("toy/map_elites/seed-1"))
     assert row[1:5] == ["map_elites", "1", "finished", "200"]
-    assert row[5:] == [f"{record['totals']['seconds']:,.1f}", "0", "4", "1"]
+    assert row[5:] == [f"{record.totals.seconds:,.1f}", "0", "4", "1"]
     (machine,) = rows_of(root, "Environments")
-    where = record["environments"][0]
-    assert machine[1:5] == [where["cpu"], where["system"], "1", "1"]
-    assert f"mujoco {where['mujoco']}" in machine[5]
+    where = record.environments[0]
+    assert machine[1:5] == [where.cpu, where.system, "1", "1"]
+    assert f"mujoco {where.mujoco}" in machine[5]
     tasks = rows_of(root, "Tasks")
     assert [row[0] for row in tasks] == ["toy", "toy2"]
     assert tasks[0][2] == toy().fingerprint
 
 
-def test_three_pictures_a_task_and_a_verdict(page: tuple[Path, Element, Report]) -> None:
+def test_three_pictures_a_task_and_a_verdict(page: tuple[Path, Element, Measured]) -> None:
     _, root, _ = page
     kinds = [str(img.attributes["src"]).split(";")[0] for img in root.all("img")]
     assert len(kinds) == 6
@@ -160,14 +152,14 @@ def test_the_same_runs_give_the_same_page(results: Path, tmp_path: Path) -> None
 
 def test_one_run_without_corrections(tmp_path: Path) -> None:
     path = make(tmp_path, toy(), corrections=0)
-    root, report = written(tmp_path / "one.html", path, interval="pooled", on="grid", title="One & only")
+    root, found = written(tmp_path / "one.html", path, interval="pooled", on="grid", title="One & only")
     assert next(root.all("h1")).text == next(root.all("title")).text == "One & only"
     assert "Tests and aggregates" not in root.text
     assert CAVEAT not in root.text  # there are no findings
     assert len(list(root.all("img"))) == 2
     assert "no final archive was corrected" in root.text
     assert root.text.count("1 run;") == 1
-    *_, first, second, third = commands(report)
+    *_, first, second, third = commands(found, tmp_path / "one.html", "One & only")
     how = f"{shlex.quote(str(path))} --interval pooled --on grid"
     assert [first, second] == [f"qdbench compare {how}", f"qdbench plot {how}"]
     assert third == f"qdbench report {how} --title 'One & only' --out {tmp_path / 'one.html'}"
@@ -178,14 +170,18 @@ def test_what_must_not_be_overlooked_is_on_top(tmp_path: Path) -> None:
     make(tmp_path / "r", toy(bounds=(0.0, 1.0)), seed=1, jobs=2)
     hopper = qdbench.make("hopper_uni", episode_length=6)
     make(tmp_path / "r", hopper, corrections=0, batch_size="200")
-    root, report = written(tmp_path / "w.html", tmp_path / "r")
+    root, found = written(tmp_path / "w.html", tmp_path / "r")
     shown = next(root.all("header")).text
-    assert all(warning in shown for warning in report.warnings)
+    assert all(warning in shown for warning in found.warnings)
     for words in ("is outside the interval", "seconds are left out", "hopper_uni: the descriptor is a share"):
         assert words in shown
 
 
-def test_what_was_left_out_is_named_and_nothing_of_it_is_markup(results: Path, tmp_path: Path) -> None:
+def test_what_was_left_out_is_named_and_nothing_of_it_is_markup(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("archive_file", "corrections_file"):  # the arrays are of a run without such an option
+        monkeypatch.setattr(f"qdbench.store.{module}.require_same_run", lambda *_, **__: None)
     copy = shutil.copytree(results / "toy/map_elites", tmp_path / "<b>r&amp;")
     edited(copy / "seed-0", status="failed", reason=EVIL)
     damaged = copy / "seed-1/corrected.npz"
@@ -195,18 +191,18 @@ def test_what_was_left_out_is_named_and_nothing_of_it_is_markup(results: Path, t
     edited(
         copy / "seed-2",
         name=EVIL.strip("\x07"),
-        algorithm={"name": "map_elites", "options": {"batch_size": EVIL}},
+        algorithm__options={"batch_size": EVIL},
     )
     finding = Finding(EVIL, EVIL, "undecided", (EVIL,))
-    root, report = written(tmp_path / "evil.html", copy, title=EVIL, findings=[finding])
+    root, found = written(tmp_path / "evil.html", copy, title=EVIL, findings=[finding])
     assert not list(root.all("b"))
     safe = EVIL.replace("\x07", "\N{REPLACEMENT CHARACTER}")
     assert next(root.all("h1")).text == safe
-    skipped = dict(rows_of(root, "Skipped: 3 that could not be used"))
+    skipped = dict(rows_of(root, "Skipped: 3 runs that could not be used"))
     assert skipped[str(copy / "seed-0")] == f"its status is failed: {safe}"
     assert "corrected.npz is damaged and was not used" in skipped[str(copy / "seed-1")]
     assert "run.json" in skipped[str(copy / "foreign")]
-    assert len(report.runs) == 1
+    assert len(found.runs) == 1
     assert f"batch_size={safe}" in root.text
 
 
@@ -214,12 +210,13 @@ def test_what_was_left_out_is_named_and_nothing_of_it_is_markup(results: Path, t
 
 
 def test_the_commands_give_the_same_runs(cli: Cli) -> None:
-    ant = qdbench.make("ant_omni", episode_length=5, reset_noise=0.0)
+    bounds = ((-5.0, 5.0), (-4.0, 4.5))
+    options: dict[str, Any] = {"cells": (7, 9), "hidden": (8, 4), "descriptor_bounds": bounds}
+    ant = qdbench.make("ant_omni", episode_length=5, reset_noise=0.0, **options)
     for seed in (0, 1, 3):
         out = cli.folder / "my results"
         make(out, ant, "random_search", seed, corrections=3, source="ant_omni", name="mine", init="uniform")
-    _, report = written(cli.folder / "report.html", cli.folder / "my results")
-    remark, line, *_ = commands(report)
+    remark, line, *_ = commands(measure(cli.folder / "my results"), Path("report.html"))
     assert remark.startswith(f"# qdbench {qdbench.__version__}, mujoco ")
     words = shlex.split(line)
     assert words[-2:] == ["--seeds", "0-1,3"]
@@ -232,72 +229,66 @@ def test_the_commands_give_the_same_runs(cli: Cli) -> None:
             qdbench.load(cli.folder / name / f"ant_omni/random_search-mine/seed-{seed}")
             for name in ("my results", "again")
         )
-        for key in ("task", "algorithm", "target", "name"):
-            assert one.record[key] == other.record[key]
+        for key in ("determinants", "target", "name", "facts"):
+            assert getattr(one.record, key) == getattr(other.record, key)
         np.testing.assert_array_equal(one.archive.fitness, other.archive.fitness)
         assert one.corrections is not None
         assert other.corrections is not None
-        for a, b in zip(one.corrections.snapshots, other.corrections.snapshots, strict=True):
+        for a, b in zip(one.corrections.points, other.corrections.points, strict=True):
             assert a.evaluations == b.evaluations
-            np.testing.assert_array_equal(a.reevaluations.fitness, b.reevaluations.fitness)
+            again = one.corrections.reevaluations(a), other.corrections.reevaluations(b)
+            np.testing.assert_array_equal(again[0].fitness, again[1].fitness)
 
 
 def test_what_no_command_can_do_is_said(results: Path, tmp_path: Path) -> None:
-    _, report = written(tmp_path / "toy.html", results / "toy/map_elites")
-    assert "# toy was made in Python, under the name toy: no command line makes it" in commands(report)
+    made_here = commands(measure(results / "toy/map_elites"), Path("report.html"))
+    assert "# toy was made in Python; the command line cannot make it" in made_here
     small = qdbench.make("ant_omni", episode_length=5, cells=(7, 7))
     path = make(tmp_path, small, source="ant_omni", corrections=0)
-    _, report = written(tmp_path / "ant.html", path)
-    assert "# ant_omni was made in Python, with other cells: no command line makes it" in commands(report)
+    by_options = commands(measure(path), Path("report.html"))
+    assert not [line for line in by_options if "made in Python" in line]
+    (line,) = (line for line in by_options if line.startswith("qdbench run"))
+    assert "--task-set episode_length=5 --task-set cells=7x7" in line
 
 
 def test_corrections_that_no_run_makes_are_made_afterwards(results: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(results / "toy/map_elites", tmp_path / "copy")
     for seed in range(3):
         edited(copy / f"seed-{seed}", target={"evaluations": None, "seconds": 5.0})
-    _, report = written(tmp_path / "late.html", copy)
-    line, late = (line for line in commands(report) if line.startswith(("qdbench run", "qdbench correct")))
+    lines = commands(measure(copy), Path("late.html"))
+    line, late = (line for line in lines if line.startswith(("qdbench run", "qdbench correct")))
     assert "--seconds 5.0" in line
     assert "--corrections" not in line
     assert late == f"qdbench correct {shlex.quote(str(copy))} --reevaluations 4"
 
 
-def planned(sizes: Sequence[int], k: int, end: int) -> list[int]:
-    """Return after how many evaluations a run of these batches is corrected, as the loop decides it."""
-    before, moments = 0, []
-    for size in sizes:
-        now = before + size
-        if before * k // end < min(now * k // end, k):
-            moments.append(now)
-        before = now
-    return moments
+def test_corrections_are_those_that_were_asked_for(results: Path) -> None:
+    lines = commands(measure(results / "toy/map_elites"), Path("report.html"))
+    (line,) = (line for line in lines if line.startswith("qdbench run"))
+    assert "--corrections 2 --reevaluations 4" in line
+    assert not [line for line in lines if line.startswith("qdbench correct")]
 
 
-def command_of(sizes: Sequence[int], moments: Sequence[int], end: int) -> int:
-    curves = SimpleNamespace(
-        evaluations=np.cumsum(sizes).astype(float), corrected_evaluations=np.array(moments)
+# From Python
+
+
+def test_python_does_what_the_command_does(results: Path, tmp_path: Path) -> None:
+    path = report(
+        [str(results)], tasks="toy", interval="pooled", on="grid", out=tmp_path / "r.html", title="T"
     )
-    run = SimpleNamespace(record={"target": {"evaluations": end}})
-    return _n_corrections(cast(MeasuredRun, SimpleNamespace(run=run, curves=curves, corrected=True)))
-
-
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.integers(0, 11), st.integers(0, 8))
-def test_a_number_of_corrections_is_found_again(sizes: list[int], k: int, beyond: int) -> None:
-    end = max(sum(sizes) - beyond % sizes[-1], 1)  # a run ends with the iteration that reaches its target
-    moments = planned(sizes, 1 + k % len(sizes), end)
-    found = command_of(sizes, moments, end)
-    assert found > 0
-    assert planned(sizes, found, end) == moments
-
-
-@pytest.mark.alone
-def test_an_extended_run_takes_no_time() -> None:
-    sizes = [256] * 4000
-    moments = [*planned(sizes[:2000], 10, 512_000), *planned(sizes, 2, 1_024_000)[1:]]
-    assert len(moments) == 11
-    begun = time.perf_counter()
-    assert command_of(sizes, moments, 1_024_000) == 0
-    assert time.perf_counter() - begun < 0.2  # one by one it took seconds
+    root = parsed(path.read_text())
+    assert next(root.all("h1")).text == "T"
+    assert f"--task toy --interval pooled --on grid --title T --out {path}" in root.text
+    again = measure(results, tasks=["toy"], interval="pooled", on="grid")
+    assert report(again, out=tmp_path / "again.html", title="T") == tmp_path / "again.html"
+    with pytest.raises(InvalidInput, match="belong to `measure`: these runs are measured already"):
+        report(again, interval="pooled", out=path)
+    with pytest.raises(InvalidInput, match="interval is 'mine'; use 'fixed' or 'pooled'"):
+        report(results, interval=cast(Any, "mine"), out=path)
+    with pytest.raises(InvalidInput, match="on is 'cvt'; use 'own' or 'grid'"):
+        report(results, on=cast(Any, "cvt"), out=path)
+    with pytest.raises(InvalidInput, match="results are None; give a folder"):
+        report(cast(Any, None), out=path)
 
 
 # The command
@@ -327,10 +318,10 @@ def test_refusals(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         command.report([tmp_path / "nowhere"], out=out)
     copy = shutil.copytree(results / "toy/map_elites/seed-0", tmp_path / "copy")
     (copy / "archive.npz").write_bytes(b"")
-    with pytest.raises(InvalidInput, match=r"no run can be compared \(.*archive.npz is damaged"):
+    with pytest.raises(InvalidInput, match=r"no run can be used \(.*archive.npz is damaged"):
         command.report([copy], out=out)
     assert not out.exists()
-    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    monkeypatch.setattr("qdbench.reports.style.find_spec", lambda name: None)
     with pytest.raises(InvalidInput, match=r"pip install 'qdbench\[plot\]'"):
         command.report([results], out=out)
 
@@ -360,7 +351,7 @@ def browse(path: Path, folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_a_browser_shows_it(page: tuple[Path, Element, Report], tmp_path: Path) -> None:
+def test_a_browser_shows_it(page: tuple[Path, Element, Measured], tmp_path: Path) -> None:
     path, root, _ = page
     shown = parsed(browse(path, tmp_path, "--dump-dom"))
     require_sound(shown)
@@ -381,7 +372,7 @@ def asked_for(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("width", [1200, 500])
-def test_a_browser_draws_it(page: tuple[Path, Element, Report], tmp_path: Path, width: int) -> None:
+def test_a_browser_draws_it(page: tuple[Path, Element, Measured], tmp_path: Path, width: int) -> None:
     picture = tmp_path / "page.png"
     browse(page[0], tmp_path, f"--window-size={width},1500", f"--screenshot={picture}")
     pixels = imread(picture)
@@ -391,7 +382,23 @@ def test_a_browser_draws_it(page: tuple[Path, Element, Report], tmp_path: Path, 
     assert float(np.abs(margin - margin[0, 0]).max()) == 0  # nothing reaches over the edge
 
 
-def test_a_browser_prints_it(page: tuple[Path, Element, Report], tmp_path: Path) -> None:
+PROBE = """<script>
+for (const hidden of document.querySelectorAll("details")) hidden.open = true
+const cut = [...document.querySelectorAll(".scroll")].filter(table => table.scrollWidth > table.clientWidth)
+const names = cut.map(table => table.querySelector("caption").textContent)
+document.body.innerHTML = "<pre>" + document.querySelectorAll(".scroll").length + names.join() + "</pre>"
+</script></body>"""
+
+
+def test_no_table_is_cut_off(page: tuple[Path, Element, Measured], tmp_path: Path) -> None:
+    path, root, _ = page
+    allowed = path.read_text().replace("style-src", "script-src 'unsafe-inline'; style-src", 1)
+    (tmp_path / "probe.html").write_text(allowed.replace("</body>", PROBE))
+    shown = browse(tmp_path / "probe.html", tmp_path, "--window-size=1300,1000", "--dump-dom")
+    assert f"<pre>{len(list(root.all('table')))}</pre>" in shown
+
+
+def test_a_browser_prints_it(page: tuple[Path, Element, Measured], tmp_path: Path) -> None:
     browse(page[0], tmp_path, f"--print-to-pdf={tmp_path / 'page.pdf'}", "--no-pdf-header-footer")
     printed = (tmp_path / "page.pdf").read_bytes()
     assert printed.startswith(b"%PDF-")

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import qdbench
+from conftest import ROOT
 from qdbench import InvalidInput
-from qdbench.cli import reproduce as command
+from qdbench.archives.archive import Archive
+from qdbench.archives.geometry import Geometry
 from qdbench.cli.reproduce import reproduce
-from qdbench.experiments import protocol
-from qdbench.experiments.corrections import StoredCorrections
-from qdbench.experiments.protocol import CONTENDERS, OFFICIAL, SCALES, Scale
+from qdbench.metrics import robustness
+from qdbench.metrics.robustness import Reevaluations
+from qdbench.paper import protocol
+from qdbench.paper.protocol import CONTENDERS, OFFICIAL, SCALES, Scale
+from qdbench.paper.reproduce import reproduce as reproduced
+from qdbench.store.corrections_file import Corrections
 
 TINY = Scale(evaluations=96, episode_length=5, replications=2, corrections=2, reevaluations=2, batch_size=48)
 
@@ -21,15 +27,15 @@ def test_it_runs_corrects_compares_draws_and_judges_and_then_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(protocol.SCALES, "smoke", TINY)
-    monkeypatch.setattr("qdbench.report.style.DPI", 50)
-    monkeypatch.setattr("qdbench.report.style.FORMATS", ("png",))
+    monkeypatch.setattr("qdbench.reports.style.DPI", 50)
+    monkeypatch.setattr("qdbench.reports.style.FORMATS", ("png",))
     qdbench.run("ant_uni", evaluations=8, batch_size=8, out=tmp_path / "runs")  # somebody's, in the way
     reproduce(scale="smoke", out=tmp_path)
     said = capsys.readouterr().out
     assert "will take about" in said
     assert said.count("UNDECIDED") == 6  # two replications are too few for any verdict
     runs = [tmp_path / "runs/ant_omni" / c.label / f"seed-{s}" for c in CONTENDERS for s in range(2)]
-    assert all(len(corrections.snapshots) == 2 for corrections in map(corrections_of, runs))
+    assert all(len(corrections.points) == 2 for corrections in map(corrections_of, runs))
     for name in ("findings.md", "compare.md", "compare.csv", "report.html", "figures/ant_omni-figure.png"):
         assert (tmp_path / name).stat().st_size > 500, name
     assert "ant_uni" not in (tmp_path / "compare.md").read_text()
@@ -41,18 +47,56 @@ def test_it_runs_corrects_compares_draws_and_judges_and_then_continues(
     (runs[0] / "archive.npz").write_bytes(whole[:-200])
     (tmp_path / "findings.md").unlink()
     reproduce(scale="smoke", out=tmp_path)  # without that run
-    assert f"{runs[0]}" in capsys.readouterr().err
+    told = capsys.readouterr().err.splitlines()
+    assert [line for line in told if f"{runs[0]}" in line] == [line for line in told if "skipped:" in line]
+    assert len(told) == len(set(told))  # every run that was left out is named once
     assert "too few replications of map_elites (1," in (tmp_path / "findings.md").read_text()
 
 
-def corrections_of(path: Path) -> StoredCorrections:
+def test_an_archive_is_corrected_no_oftener_than_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = 5
+    scale = replace(TINY, replications=1, reevaluations=samples)
+    monkeypatch.setitem(protocol.SCALES, "smoke", scale)
+    monkeypatch.setattr("qdbench.reports.style.DPI", 50)
+    monkeypatch.setattr("qdbench.reports.style.FORMATS", ("png",))
+    said: list[str] = []
+    built: list[int] = []
+    original = robustness.corrected_archive
+
+    def counted(geometry: Geometry, reevaluations: Reevaluations) -> Archive:
+        built.append(reevaluations.n_samples)
+        return original(geometry, reevaluations)
+
+    for module in ("metrics.robustness", "analysis.measures"):  # all that build one
+        monkeypatch.setattr(f"qdbench.{module}.corrected_archive", counted)
+    found = reproduced("smoke", out=tmp_path, workers=1, say=said.append)
+    n_runs = len(CONTENDERS)
+    points = scale.corrections  # the last is the end: with all samples it is not built again
+    assert len(built) == n_runs * (points + (samples - 1) + 2)
+    assert built.count(samples) == n_runs * points
+    assert len(said) == 2
+    assert [finding.verdict for finding in found.findings] == ["undecided"] * 6
+    assert [path.name for path in (found.verdicts, found.page)] == ["findings.md", "report.html"]
+    assert {path.parent for path in found.figures} == {tmp_path / "figures"}
+    assert found.comparison.tasks[0].task == "ant_omni"
+
+
+def test_no_other_module_builds_corrected_archives() -> None:
+    """Else the count above would miss them."""
+    users = [path for path in (ROOT / "src").rglob("*.py") if "corrected_archive(" in path.read_text()]
+    assert sorted(path.stem for path in users) == ["measures", "robustness"]
+
+
+def corrections_of(path: Path) -> Corrections:
     found = qdbench.load(path).corrections
     assert found is not None
     return found
 
 
 def test_what_is_missing_is_said_before_all_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    monkeypatch.setattr("qdbench.reports.style.find_spec", lambda name: None)
     with pytest.raises(InvalidInput, match=r"pip install 'qdbench\[plot\]'"):
         reproduce(scale="smoke", out=tmp_path)
     assert not list(tmp_path.iterdir())

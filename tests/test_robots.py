@@ -14,9 +14,10 @@ from plain import Plain, live_episode
 from qdbench import RobotTask, stream
 from qdbench.errors import BrokenTask
 from qdbench.robots import ROBOTS, Robot
+from qdbench.terms import FEET_CONTACTS, NEVER
 from walking import lunge, nothing, scripted_gait
 
-UNI = {task.robot.name: task for task in qdbench.TASKS.values() if task.descriptor == "feet"}
+UNI = {task.robot.name: task for task in qdbench.TASKS.values() if task.descriptor is FEET_CONTACTS}
 BODIES = {"hopper": 4, "walker": 7, "halfcheetah": 7, "ant": 9, "humanoid": 11, "hexapod": 19}
 # kilograms: the classic ones as in the models their dimensions come from, the hexapod's from the real robot
 MASSES = {
@@ -30,7 +31,7 @@ MASSES = {
 
 
 def unending(robot: str) -> RobotTask:
-    return replace(UNI[robot], healthy=(-np.inf, np.inf))
+    return replace(UNI[robot], ending=NEVER)
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -79,8 +80,6 @@ def test_exact_contacts_decay_as_in_continuous_time_at_any_step(physics_steps: i
     robot = Robot(
         name="stop",
         mjcf=STOP.format(ratio=ratio),
-        feet=("foot",),
-        observation=("height",),
         control_step=0.05,
         physics_steps=physics_steps,
         exact_contacts=True,

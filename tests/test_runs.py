@@ -12,7 +12,7 @@ import qdbench
 from conftest import Cli
 from qdbench import FunctionTask, InvalidInput
 from qdbench.algorithms import registry
-from qdbench.experiments.loop import COLUMNS
+from qdbench.store.metrics_file import COLUMNS
 from running import command, finished, folder, results, wait_for_rows
 
 
@@ -38,8 +38,8 @@ def test_several_algorithms_and_seeds_in_parallel_give_the_same(bench: Cli) -> N
         for seed in (0, 1):
             path = folder(bench, algorithm, seed)
             assert results(path) == results(folder(bench, algorithm, seed, out="jobs"))
-    here = qdbench.load(folder(bench, "map_elites", 0, out="jobs")).record["environments"][-1]
-    assert here["jobs"] == 3
+    here = qdbench.load(folder(bench, "map_elites", 0, out="jobs")).record.environments[-1]
+    assert here.jobs == 3
     seeds = [qdbench.load(folder(bench, a, 0)).archive.elites.seeds for a in ("map_elites", "random_search")]
     assert not np.isin(seeds[0], seeds[1]).any()
 
@@ -65,8 +65,8 @@ def test_a_failing_run_does_not_stop_the_others(bench: Cli) -> None:
     assert "Traceback" not in done.stderr + done.stdout
     path = folder(bench, "broken.Breaks")
     record = qdbench.load(path).record
-    assert record["status"] == "failed"
-    assert "five is too many" in record["reason"]
+    assert record.status == "failed"
+    assert "five is too many" in record.reason
     assert "Traceback" in (path / "error.txt").read_text()
     assert qdbench.load(folder(bench, "random_search")).status == "finished"
 
@@ -116,7 +116,7 @@ def test_a_folder_with_another_run_is_refused_before_any_work(bench: Cli) -> Non
     assert results(folder(bench, "map_elites")) == before
     assert bench(*command("map_elites", "--set", "iso_sigma=0.1", "--name", "bold", n=96)).returncode == 0
     beside = folder(bench, "map_elites-bold")
-    assert qdbench.load(beside).record["algorithm"]["options"]["iso_sigma"] == 0.1
+    assert qdbench.load(beside).record.algorithm.options["iso_sigma"] == 0.1
     assert bench("resume", str(beside), "--evaluations", "192").returncode == 0
 
 
@@ -228,15 +228,15 @@ def test_metrics_are_those_of_the_archive(algorithm: str, tmp_path: Path) -> Non
     assert last["grid_coverage"] == len(best)
     assert last["grid_sum_fitness"] == pytest.approx(sum(best.values()), rel=1e-12)
     assert last["grid_max_fitness"] == max(best.values())
-    assert last["invalid"] == run.record["totals"]["invalid"] > 0
+    assert last["invalid"] == run.record.totals.invalid > 0
     assert last["lowest_fitness"] <= last["min_fitness"] <= last["max_fitness"] <= last["highest_fitness"]
     assert (np.diff(run.metrics["seconds"]) > 0).all()
     if algorithm != "map_elites_unstructured":  # which turns away what is near to two elites, however fit
         assert last["max_fitness"] == last["highest_fitness"]
         assert (np.diff(run.metrics["qd_score"]) >= 0).all()
-    totals = run.record["totals"]
-    parts = totals["simulation_seconds"] + totals["algorithm_seconds"] + run.record["rest_seconds"]
-    assert parts == pytest.approx(totals["seconds"])
+    totals = run.record.totals
+    parts = totals.simulation_seconds + totals.algorithm_seconds + totals.rest_seconds
+    assert parts == pytest.approx(totals.seconds)
 
 
 def test_a_run_reads_into_pandas(tmp_path: Path) -> None:
@@ -257,8 +257,8 @@ def test_a_run_in_which_everything_is_invalid_ends_well(tmp_path: Path) -> None:
         fitness_bounds=(0, 1),
     )
     run = qdbench.run(task, evaluations=512, out=tmp_path)
-    assert run.record["totals"]["invalid"] == 512
-    assert run.record["totals"]["lowest_fitness"] is None
+    assert run.record.totals.invalid == 512
+    assert np.isnan(run.record.totals.lowest_fitness)
     assert run.metrics["coverage"].tolist() == [0, 0]
     assert np.isnan(run.metrics["max_fitness"]).all()
     assert len(run.archive.elites) == 0
@@ -283,4 +283,4 @@ def test_a_fitness_outside_the_interval_is_told_at_once(bench: Cli) -> None:
     )
     done = bench(*command("map_elites", n=48))
     assert done.returncode == 0
-    assert "seed-3 is outside the task's interval [-1, 1]" in done.stderr
+    assert "seed-3 has a fitness outside the task's interval [-1, 1]" in done.stderr

@@ -21,18 +21,22 @@ from rich.console import Console
 
 import qdbench
 from conftest import Cli
-from qdbench import FunctionTask, InvalidInput, terminal
+from noisy_runs import KeepsAll
+from qdbench import FunctionTask, InvalidInput
 from qdbench.algorithms.registry import configure
-from qdbench.cli import show
+from qdbench.cli import show, terminal
+from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.interrupt import Interrupt, Interrupted
-from qdbench.experiments.loading import StoredArchive, StoredRun
-from qdbench.experiments.loop import Target
+from qdbench.experiments.one_run import Job, Settings, execute
 from qdbench.experiments.plan import Plan
-from qdbench.experiments.session import Settings, execute
-from qdbench.experiments.store import RunFolder
-from qdbench.report import heatmaps
-from qdbench.report.heatmaps import draw_archive, fitness_limits, save_archive, title
-from qdbench.report.raster import PIXELS, nested, on_grid, pooled, raster
+from qdbench.reports import heatmaps
+from qdbench.reports.heatmaps import Plane, draw_archive, fitness_limits, save_archive, title
+from qdbench.reports.raster import PIXELS, nested, on_grid, pooled
+from qdbench.reports.raster import raster as drawn_on
+from qdbench.store.folder import RunFolder
+from qdbench.store.loading import StoredRun
+from qdbench.store.plain import as_json
+from qdbench.store.record import MetricsExtent, Target
 
 SHAPES = {1: (30,), 2: (10, 8), 3: (4, 3, 2), 4: (3, 2, 4, 2), 6: (2, 3, 2, 2, 3, 2)}
 ALGORITHMS = ("map_elites", "cvt_map_elites", "map_elites_unstructured")
@@ -50,6 +54,7 @@ def toy(dimensions: int) -> FunctionTask:
 
     return FunctionTask(
         name=f"toy{dimensions}",
+        version=1,
         function=function,
         n_parameters=7,
         descriptor_bounds=tuple((-0.9 * i, 0.8 * i) for i in range(1, dimensions + 1)),
@@ -59,6 +64,10 @@ def toy(dimensions: int) -> FunctionTask:
 
 
 Runs = Callable[[str, int], StoredRun]
+
+
+def raster(run: StoredRun) -> NDArray[np.float64]:
+    return drawn_on(run.archive.placed(), run.grid)
 
 
 @pytest.fixture(autouse=True)
@@ -91,11 +100,9 @@ def place(cell: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, int]:
     return row, column
 
 
-def grid_cell(archive: StoredArchive, descriptor: NDArray[np.float64]) -> tuple[int, ...]:
-    cell = []
-    for value, (low, high), n in zip(
-        descriptor, archive.geometry["descriptor_bounds"], archive.about["grid_shape"], strict=True
-    ):
+def grid_cell(run: StoredRun, descriptor: NDArray[np.float64]) -> tuple[int, ...]:
+    task, cell = run.record.task, []
+    for value, (low, high), n in zip(descriptor, task.descriptor_bounds, task.cells, strict=True):
         cell.append(min(max(int((value - low) / (high - low) * n // 1), 0), n - 1))
     return tuple(cell)
 
@@ -116,21 +123,22 @@ def test_the_grid_holds_exactly_the_fittest_of_every_cell(
     run = runs(algorithm, dimensions)
     expected: dict[tuple[int, ...], float] = {}
     for descriptor, fitness in zip(run.archive.elites.descriptors, run.archive.elites.fitness, strict=True):
-        cell = grid_cell(run.archive, descriptor)
+        cell = grid_cell(run, descriptor)
         expected[cell] = max(fitness, expected.get(cell, -np.inf))
-    values = on_grid(run.archive)
+    values = on_grid(run.archive.placed(), run.grid)
     assert values.shape == SHAPES[dimensions]
     assert {cell: values[cell] for cell in np.ndindex(*values.shape) if np.isfinite(values[cell])} == expected
     assert len(expected) == run.metrics["grid_coverage"][-1] > 1
     assert np.nansum(values) == pytest.approx(run.metrics["grid_sum_fitness"][-1])
     if algorithm == "map_elites" or dimensions > 2:
-        np.testing.assert_array_equal(raster(run.archive), nested(values))
+        np.testing.assert_array_equal(raster(run), nested(values))
 
 
 @pytest.mark.parametrize("dimensions", [1, 2])
 def test_a_cvt_is_drawn_as_its_true_regions(dimensions: int, runs: Runs) -> None:
-    archive = runs("cvt_map_elites", dimensions).archive
-    image, centroids = raster(archive), archive.geometry["centroids"]
+    run = runs("cvt_map_elites", dimensions)
+    archive, image = run.archive, raster(run)
+    centroids = archive.geometry.arrays()["centroids"]
     fitness = dict(zip(archive.cells.tolist(), archive.elites.fitness, strict=True))
     assert set(image[np.isfinite(image)]) == set(fitness.values())
     generator = np.random.default_rng(0)
@@ -157,18 +165,18 @@ def test_pooling_keeps_the_fittest_of_every_block(limits: tuple[int, int]) -> No
 def test_pictures_show_the_archive(algorithm: str, dimensions: int, runs: Runs, tmp_path: Path) -> None:
     run = runs(algorithm, dimensions)
     axes = Figure().add_subplot()
-    colours = draw_archive(axes, run.archive, limits=(-3.0, 1.0))
+    colours = draw_archive(axes, run.archive.placed(), Plane.of(run), (-3.0, 1.0))
     assert (colours.norm.vmin, colours.norm.vmax) == (-3, 1)
     drawn = colours.get_array()
     if dimensions == 2 and algorithm == "map_elites_unstructured":
         np.testing.assert_array_equal(drawn, run.archive.elites.fitness)
         np.testing.assert_array_equal(colours.get_offsets(), run.archive.elites.descriptors)
     else:
-        image = raster(run.archive)
+        image = raster(run)
         expected = image[np.isfinite(image)] if dimensions == 1 else image
         np.testing.assert_array_equal(np.ma.filled(drawn, np.nan), expected)
     label = axes.get_xlabel()
-    assert [f"descriptor {i + 1}" in label for i in range(0, dimensions, 2)].count(False) == (dimensions == 1)
+    assert all(f"descriptor {i + 1}" in label for i in range(0, dimensions, 2))
 
     save_archive(run, tmp_path / "archive.png")
     red, green, blue = (imread(tmp_path / "archive.png")[..., :3] * 255).round().astype(int).T
@@ -186,10 +194,11 @@ def test_the_title_tells_what_is_shown(runs: Runs) -> None:
     assert title(run) == (
         "toy4, cvt_map_elites, seed 0, 300 evaluations\n"
         f"coverage {n} of 48 cells ({n / 48:.1%}), QD score {score:,.1f} on [-10, 0]\n"
-        "drawn on the task's grid, the fittest elite of every cell"
+        "projected onto the task's grid: the fittest elite of every cell"
     )
     assert title(runs("map_elites_unstructured", 2)).count("elites, QD score") == 1
-    low, high = fitness_limits(run.archive, runs("map_elites", 1).archive)
+    both = (run.archive.placed(), runs("map_elites", 1).archive.placed())
+    low, high = fitness_limits(*both, if_empty=(0.0, 0.0))
     assert low == min(min(r.archive.elites.fitness) for r in (run, runs("map_elites", 1)))
     assert high == max(max(r.archive.elites.fitness) for r in (run, runs("map_elites", 1)))
 
@@ -203,7 +212,8 @@ def stopped_at_once(dimensions: int, algorithm: str, path: Path) -> StoredRun:
     task = replace(toy(dimensions), function=interrupted)
     options = configure(algorithm, {})
     plan = Plan(task=task, task_source="toy", algorithm=algorithm, options=options, seed=0)
-    outcome = execute(plan, path, Target(100), Settings(workers=1), Interrupt(), lambda snapshot: None)
+    job, settings = Job(plan, path, Target(100)), Settings(evaluators=Threads(1))
+    outcome = execute(job, settings, Interrupt(), lambda news: None)
     assert outcome.status == "stopped", outcome.reason
     return qdbench.load(path)
 
@@ -213,7 +223,7 @@ def test_an_empty_archive_is_an_empty_picture(
     algorithm: str, dimensions: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = stopped_at_once(dimensions, algorithm, tmp_path / "run")
-    assert np.isnan(raster(run.archive)).all()
+    assert np.isnan(raster(run)).all()
     show.show([run.path], out=tmp_path / "empty.svg")
     assert (tmp_path / "empty.svg").read_text().startswith("<?xml")
     printed = capsys.readouterr().out
@@ -239,35 +249,35 @@ def test_json_gives_the_numbers_of_the_files(cli: Cli, runs: Runs) -> None:
     assert [got["run"] for got in summaries] == [f"results/seed-{seed}" for seed in (1, 2, 10)]
     for got, run in zip(summaries, shown, strict=True):
         for key in ("task", "algorithm", "seed", "status", "environments"):
-            assert got[key] == run.record[key]
-        totals, metrics = run.record["totals"], run.metrics
+            assert got[key] == as_json(getattr(run.record, key))
+        totals, metrics = run.record.totals, run.metrics
         for key in ("evaluations", "invalid", "seconds", "simulation_seconds", "setup_seconds"):
-            assert got[key] == totals[key]
+            assert got[key] == getattr(totals, key)
         assert got["invalid"] > 0
-        assert got["rest_seconds"] == pytest.approx(run.record["rest_seconds"])
+        assert got["rest_seconds"] == pytest.approx(totals.rest_seconds)
         assert got["archive_evaluations"] == 300
-        for place, prefix in (("container", ""), ("grid", "grid_")):
+        for place, prefix in (("archive", ""), ("grid", "grid_")):
             for name in ("coverage", "qd_score", "max_fitness", "min_fitness"):
                 assert got[place][name] == metrics[f"{prefix}{name}"][-1]
-        assert got["container"]["kind"] == run.archive.kind
-        assert got["container"]["cells"] == run.archive.container.n_cells
-        assert got["container"]["coverage"] == len(run.archive.elites)
+        assert got["archive"]["kind"] == run.archive.geometry.kind
+        assert got["archive"]["cells"] == run.archive.geometry.n_cells
+        assert got["archive"]["coverage"] == len(run.archive.elites)
         assert got["grid"]["coverage_share"] == metrics["grid_coverage"][-1] / 80
 
 
-def test_several_runs_end_with_a_table(
+def test_several_runs_are_a_table(
     runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown = [runs(algorithm, 4) for algorithm in ALGORITHMS]
     for run in shown:
-        copied(run, tmp_path / f"results/{run.archive.kind}")
+        copied(run, tmp_path / f"results/{run.archive.geometry.kind}")
     monkeypatch.chdir(tmp_path)
-    show.show([Path(f"results/{run.archive.kind}") for run in shown])
-    *_, header, first, second, third, following = capsys.readouterr().out.splitlines()
+    show.show([Path(f"results/{run.archive.geometry.kind}") for run in shown])
+    header, first, second, third, following = capsys.readouterr().out.splitlines()
     assert header.split()[:3] == ["run", "status", "evaluations"]
     for row, run in zip((first, second, third), shown, strict=True):
         assert f"{run.metrics['qd_score'][-1]:,.2f}" in row
-    assert following == "Next: qdbench show results/grid --out archive.png"
+    assert following == "Next: qdbench show results/grid"
 
 
 def test_words_picture_and_the_next_step(cli: Cli, runs: Runs) -> None:
@@ -277,7 +287,7 @@ def test_words_picture_and_the_next_step(cli: Cli, runs: Runs) -> None:
     assert done.returncode == 0, done.stderr
     n, last = len(run.archive.elites), {name: values[-1] for name, values in run.metrics.items()}
     for words in (
-        f"toy2, version 1, fingerprint {run.record['task']['fingerprint']}",
+        f"toy2, version 0, fingerprint {run.record.task.fingerprint}",
         "map_elites, seed 0: batch_size=50, initial=100",
         f"300 (target 300), {last['invalid']} of them invalid",
         f"simulation {last['simulation_seconds'] / last['seconds']:.1%}",
@@ -291,8 +301,8 @@ def test_words_picture_and_the_next_step(cli: Cli, runs: Runs) -> None:
     rows = [line.partition("|")[2].rpartition("|")[0] for line in done.stdout.splitlines() if "|" in line]
     assert (len(rows), len(rows[0])) == (8 * 3, 10 * 3 * 2)  # every cell is 3 x 3 marks, each twice
     marks = np.array([list(row[::6]) for row in rows[::-3]])
-    np.testing.assert_array_equal(marks != " ", np.isfinite(raster(run.archive)))
-    best = np.nanargmax(raster(run.archive))
+    np.testing.assert_array_equal(marks != " ", np.isfinite(raster(run)))
+    best = np.nanargmax(raster(run))
     assert marks.ravel()[best] == "@"
 
     following = done.stdout.splitlines()[-1]
@@ -333,9 +343,8 @@ def killed(run: StoredRun, path: Path) -> Path:
     (path / "archive.npz").unlink()
     first = b"".join(folder.metrics_path.read_bytes().splitlines(keepends=True)[:2])
     folder.metrics_path.write_bytes(folder.metrics_path.read_bytes() + b"7,35")
-    metrics = {"bytes": len(first), "crc32": zlib.crc32(first)}
-    totals = {**run.record["totals"], "evaluations": 50}
-    folder.write_record({**run.record, "status": "running", "metrics": metrics, "totals": totals})
+    metrics, totals = MetricsExtent(len(first), zlib.crc32(first)), replace(run.record.totals, evaluations=50)
+    folder.write_record(replace(run.record, status="running", metrics=metrics, totals=totals))
     return path
 
 
@@ -344,10 +353,10 @@ def test_a_killed_run_says_how_to_go_on(cli: Cli, runs: Runs) -> None:
     done = cli("show", "run")
     assert done.returncode == 0, done.stderr
     words = " ".join(done.stdout.split())
-    assert "or killed: then the same `qdbench run` command, or `qdbench resume`" in words
+    assert "if it was killed, the same `qdbench run` command, or `qdbench resume`" in words
     assert "continues it from evaluation 50" in words
     assert "evaluations 300" in words  # rows since the checkpoint
-    assert "No archive yet" in words
+    assert "There is no archive yet" in words
     assert words.endswith("Next: qdbench resume run")
     drawn = cli("show", "run", "--out", "x.png")
     assert (drawn.returncode, drawn.stdout) == (2, "")
@@ -361,7 +370,7 @@ BAD_COMMANDS = {
     "run.json is damaged and was not used: its checksum does not fit": ("changed",),
     "must end in .png or .svg or .pdf": ("one", "--out", "x.jpg"),
     "its folder is missing or read-only": ("one", "--out", "no/such.png"),
-    "--out draws one archive, but these are 2 runs": ("one", "changed", "--out", "x.png"),
+    "--out draws one archive, but you gave 2 runs": ("one", "changed", "--out", "x.png"),
     "Missing argument 'RUN...'": (),
 }
 
@@ -386,3 +395,15 @@ def test_without_matplotlib(runs: Runs, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(show, "find_spec", lambda name: None)
     with pytest.raises(InvalidInput, match=r"pip install 'qdbench\[plot\]'"):
         show.show([runs("map_elites", 2).path], out=tmp_path / "x.png")
+
+
+def test_a_collection_without_an_archive_of_its_own_is_told_to_be_projected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = replace(toy(2), cells=(2, 2))
+    run = qdbench.run(task, KeepsAll, evaluations=80, out=tmp_path)
+    show.show([run.path])
+    words = " ".join(capsys.readouterr().out.split())
+    n = len(run.archive)
+    assert f"the task's grid: 2x2, its collection of {n} elites projected onto it" in words
+    assert "own" not in words

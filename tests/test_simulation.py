@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 import qdbench
 from plain import Plain, live_episode, perceptron
-from qdbench import Evaluation, RobotTask, evaluation_seeds, make, stream
+from qdbench import Evaluations, RobotTask, evaluation_seeds, make, stream
+from qdbench.terms import CONTACT_WRENCHES, FEET_CONTACTS, NEVER
 
 N = 12
 
@@ -27,7 +28,7 @@ def short(name: str) -> RobotTask:
 
 
 @pytest.fixture(scope="module")
-def reference() -> dict[str, tuple[NDArray[np.float32], NDArray[np.uint64], Evaluation]]:
+def reference() -> dict[str, tuple[NDArray[np.float32], NDArray[np.uint64], Evaluations]]:
     """For every task: solutions, seeds, and their evaluation in one arrangement."""
     evaluated = {}
     for name in qdbench.TASKS:
@@ -38,10 +39,11 @@ def reference() -> dict[str, tuple[NDArray[np.float32], NDArray[np.uint64], Eval
     return evaluated
 
 
-def assert_same(a: Evaluation, b: Evaluation, rows: list[int]) -> None:
+def assert_same(a: Evaluations, b: Evaluations, rows: list[int]) -> None:
     for name in ("fitness", "descriptors", "steps", "valid"):
         assert np.array_equal(getattr(a, name)[rows], getattr(b, name), equal_nan=True), name
-    for name in ("forward", "survive", "torque"):
+    assert list(a.terms) == list(b.terms)
+    for name in a.terms:
         assert np.array_equal(a.terms[name][rows], b.terms[name], equal_nan=True), name
 
 
@@ -51,7 +53,7 @@ def assert_same(a: Evaluation, b: Evaluation, rows: list[int]) -> None:
 def test_an_evaluation_depends_on_task_solution_and_seed_alone(
     name: str,
     data: st.DataObject,
-    reference: dict[str, tuple[NDArray[np.float32], NDArray[np.uint64], Evaluation]],
+    reference: dict[str, tuple[NDArray[np.float32], NDArray[np.uint64], Evaluations]],
 ) -> None:
     solutions, seeds, expected = reference[name]
     rows = data.draw(st.lists(st.integers(0, N - 1), min_size=1, max_size=2 * N), "rows")
@@ -63,7 +65,7 @@ def test_an_evaluation_depends_on_task_solution_and_seed_alone(
 
 @pytest.mark.parametrize("name", list(qdbench.TASKS))
 def test_the_plain_loop_agrees_exactly(
-    name: str, reference: dict[str, tuple[NDArray[np.float32], NDArray[np.uint64], Evaluation]]
+    name: str, reference: dict[str, tuple[NDArray[np.float32], NDArray[np.uint64], Evaluations]]
 ) -> None:
     solutions, seeds, got = reference[name]
     task = short(name)
@@ -72,13 +74,14 @@ def test_the_plain_loop_agrees_exactly(
         assert robot.steps == got.steps[i]
         assert robot.fitness == got.fitness[i]
         assert np.array_equal(robot.descriptor, got.descriptors[i])
-        assert (robot.forward, robot.survive, robot.torque) == tuple(
-            got.terms[term][i] for term in ("forward", "survive", "torque")
-        )
+        plain = {"forward": robot.forward, "survive": robot.survive, "torque": robot.torque}
+        assert got.terms.keys() <= plain.keys()
+        assert {name: values[i] for name, values in got.terms.items()} == {k: plain[k] for k in got.terms}
+        assert all(value == 0 for name, value in plain.items() if name not in got.terms)
 
 
 def test_some_episodes_end_early_and_some_do_not(
-    reference: dict[str, tuple[NDArray[np.float32], NDArray[np.uint64], Evaluation]],
+    reference: dict[str, tuple[NDArray[np.float32], NDArray[np.uint64], Evaluations]],
 ) -> None:
     """Otherwise the tests above would not see slots change hands."""
     lived = np.concatenate([evaluation.steps for _, _, evaluation in reference.values()])
@@ -95,7 +98,7 @@ def test_a_seed_is_all_the_noise_there_is(any_task: RobotTask) -> None:
 
 
 def test_reset_noise_is_within_bounds_and_spares_the_root(any_task: RobotTask) -> None:
-    robot = any_task.robot.anatomy
+    robot = any_task.anatomy
     start = robot.model.key_qpos[robot.start_keyframe]
     policy = np.zeros(any_task.n_parameters, np.float32)
     starts = [any_task.rollout(policy, seed) for seed in range(20)]
@@ -116,11 +119,11 @@ def test_a_rollout_is_its_evaluation_step_by_step(any_task: RobotTask) -> None:
         assert np.array_equal(episode.descriptor, evaluation.descriptors[i])
         for name, values in episode.terms.items():
             assert np.cumsum(values)[-1] == evaluation.terms[name][i]  # cumsum adds in order
-        if any_task.descriptor == "feet":
+        if any_task.descriptor is FEET_CONTACTS:
             assert np.array_equal(episode.contacts.mean(axis=0), episode.descriptor)
         else:
             assert np.array_equal(episode.centre_of_mass[-1, :2], episode.descriptor)
-        n, model = episode.steps, any_task.robot.anatomy.model
+        n, model = episode.steps, any_task.anatomy.model
         assert episode.body_positions.shape == (n + 1, model.nbody - 1, 3)
         assert episode.actions.shape == (n, model.nu)
         assert len(episode.body_names) == model.nbody - 1
@@ -136,8 +139,8 @@ def test_observations_are_finite_and_contacts_rarely_saturate(any_task: RobotTas
     policy = any_task.random_solutions(1, stream(2, "x"))[0] * np.float32(0.5)
     seen = np.concatenate([any_task.rollout(policy, seed).observations for seed in range(5)])
     assert np.isfinite(seen).all()
-    if "contact_wrenches" in any_task.robot.observation:
-        wrenches = seen[:, -6 * (any_task.robot.anatomy.n_bodies + 1) :]
+    if CONTACT_WRENCHES in any_task.observation:
+        wrenches = seen[:, -6 * (any_task.anatomy.n_bodies + 1) :]
         assert np.abs(wrenches).max() <= 1
         touched = wrenches[wrenches != 0]
         assert len(touched) > 0
@@ -230,7 +233,7 @@ def test_an_exception_in_the_main_thread_stops_the_workers_within_a_second() -> 
         raise Stop
 
     task = make("humanoid_uni")
-    whole = replace(task, healthy=(-np.inf, np.inf))
+    whole = replace(task, ending=NEVER)
     solutions = whole.random_solutions(256, stream(0, "x"))
     start = time.monotonic()
     with pytest.raises(Stop):

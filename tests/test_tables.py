@@ -12,15 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_compare import BOUNDS, TASKS, edited, entries, make, make_all, toy
+from toy_runs import BOUNDS, TASKS, edited, entries, make, make_all, toy
 
 from conftest import Cli
 from qdbench import load
-from qdbench.analysis import tables
-from qdbench.analysis.collect import collect
-from qdbench.analysis.compare import METRICS, Comparison, compare
+from qdbench.analysis import table_files
+from qdbench.analysis.compare import Comparison, compare
 from qdbench.cli import main
-from qdbench.experiments.loading import StoredRun
+from qdbench.metrics.metric import METRICS
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +29,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def comparison(results: Path) -> Comparison:
-    return compare(collect([results]))
+    return compare([results])
 
 
 CELLS = re.compile(r"(?<!\\)\|")
@@ -46,11 +45,11 @@ def parsed(text: str) -> float:
 def table_rows(found: Comparison, how: str) -> list[list[str]]:
     """Return the rows of all tables of a file, as its reader sees them."""
     if how == "md":
-        lines = [line for line in tables.markdown(found).splitlines() if line.startswith("| ")]
+        lines = [line for line in table_files.markdown(found).splitlines() if line.startswith("| ")]
         cells = [CELLS.split(line)[1:-1] for line in lines]
         plain = [[re.sub(r"\\(.)", r"\1", cell.strip()) for cell in row] for row in cells]
         return [row for row in plain if row[0] != "---"]
-    lines = [line for line in tables.latex(found).splitlines() if line.endswith(r"\\")]
+    lines = [line for line in table_files.latex(found).splitlines() if line.endswith(r"\\")]
     rows = [re.split(r"(?<!\\)&", line.removesuffix(r"\\")) for line in lines]
     names = {r"\textless{}": "<", r"\textgreater{}": ">", r"\textbar{}": "|"}
     plain = [[cell.strip() for cell in row] for row in rows]
@@ -60,7 +59,7 @@ def table_rows(found: Comparison, how: str) -> list[list[str]]:
 
 
 def check_rows(rows: Sequence[Sequence[str]], found: Comparison) -> None:
-    names = {label: metric for metric, label in METRICS.items()}
+    names = {metric.title: metric.name for metric in METRICS.values()}
     start = [i for i, row in enumerate(rows) if row[:2] == ["metric", "algorithm"]]
     wanted = iter(entries(found))
     for begin in start:
@@ -78,8 +77,7 @@ def check_rows(rows: Sequence[Sequence[str]], found: Comparison) -> None:
                 absolute = 0.0051 if metric.endswith("coverage") else 0.000051
                 assert shown == pytest.approx(true, rel=1e-4, abs=absolute)
             else:
-                remark = "b" if metric == "split_half_coverage" else "a"
-                assert row[2:] == [f"0 of 4 [{remark}]", "undefined", "undefined", "-"]
+                assert row[2:] == ["0 of 4 [a]", "undefined", "undefined", "-"]
     assert next(wanted, None) is None
     first = next(row for row in rows if "P(A > B)" in row)
     tests = [row for row in rows if len(row) == len(first) and row[0] in TASKS][: len(TASKS) * 3]
@@ -93,13 +91,13 @@ def check_rows(rows: Sequence[Sequence[str]], found: Comparison) -> None:
 @pytest.mark.parametrize("how", ["md", "tex"])
 def test_markdown_and_latex_hold_the_same_numbers(how: str, comparison: Comparison) -> None:
     check_rows(table_rows(comparison, how), comparison)
-    text = tables.FILES[f"compare.{how}"](comparison)
+    text = table_files.FILES[f"compare.{how}"](comparison)
     for words in ("Exploratory: coverage loss", "QD score on the fixed interval", "All 2 tasks"):
         assert words in text
 
 
 def test_latex_is_balanced(comparison: Comparison) -> None:
-    text = tables.latex(comparison)
+    text = table_files.latex(comparison)
     bare = re.sub(r"\\[\\{}]", "", text)
     assert bare.count("{") == bare.count("}")
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") > 3
@@ -113,18 +111,18 @@ def test_latex_is_balanced(comparison: Comparison) -> None:
 @pytest.mark.parametrize("name", ["a|b_c", "50%&$#{x}~^\\", "*it*`s`<b>[x]"])
 def test_special_characters_stay_what_they_are(name: str, tmp_path: Path) -> None:
     make(tmp_path / "run", toy("toy_a"), name=name)
-    found = compare(collect([tmp_path]))
+    found = compare([tmp_path])
     rows = table_rows(found, "md")
     assert rows[1][1] == f"map_elites-{name}"
     assert all(len(row) == 6 for row in rows)
-    escaped = "".join(tables.LATEX.get(character, character) for character in f"map_elites-{name}")
-    assert f" & {escaped} & 1 & " in tables.latex(found)
-    (row, *_) = csv.DictReader(tables.estimates_csv(found).splitlines())
+    escaped = "".join(table_files.LATEX.get(character, character) for character in f"map_elites-{name}")
+    assert f" & {escaped} & 1 & " in table_files.latex(found)
+    (row, *_) = csv.DictReader(table_files.estimates_csv(found).splitlines())
     assert row["variant"] == f"map_elites-{name}"
 
 
 def test_csv_keeps_every_digit(comparison: Comparison) -> None:
-    rows = list(csv.DictReader(tables.estimates_csv(comparison).splitlines()))
+    rows = list(csv.DictReader(table_files.estimates_csv(comparison).splitlines()))
     everything = [
         *((e.task, e.variant, e.metric, e.estimate) for e in entries(comparison)),
         *(("all", a.variant, f"{a.metric}_per_cell", a.estimate) for a in comparison.aggregates),
@@ -139,14 +137,14 @@ def test_csv_keeps_every_digit(comparison: Comparison) -> None:
         ):
             assert row[column] == "" if np.isnan(value) else float(row[column]) == value
         interval = ["", ""] if task == "all" else ["-2.0", "12.0"]
-        assert [row[column] for column in tables.MEASURED_BY] == [*interval, "own"]
-    pairs = list(csv.DictReader(tables.pairs_csv(comparison).splitlines()))
+        assert [row[column] for column in table_files.MEASURED_BY] == [*interval, "own"]
+    pairs = list(csv.DictReader(table_files.pairs_csv(comparison).splitlines()))
     for row, pair in zip(pairs, comparison.pairs, strict=True):
         assert row["endpoint"] == ("primary" if pair.primary else "exploratory")
         assert float(row["p"]) == pair.p
         assert float(row["p_holm"]) == pair.p_holm
         assert float(row["improvement"]) == pair.improvement
-        assert [row[column] for column in tables.MEASURED_BY] == ["-2.0", "12.0", "own"]
+        assert [row[column] for column in table_files.MEASURED_BY] == ["-2.0", "12.0", "own"]
 
 
 @pytest.mark.parametrize(
@@ -160,10 +158,12 @@ def test_csv_keeps_every_digit(comparison: Comparison) -> None:
         (1234.5, "coverage", "1,234.50"),
         (1234.0, "corrected_coverage", "1,234"),
         (-0.5, "coverage_loss", "-50.00%"),
+        (-0.00001, "coverage_loss", "0.00%"),
+        (-0.0, "max_fitness", "0"),
     ],
 )
 def test_numbers_are_shown_with_what_matters(value: float, metric: str, text: str) -> None:
-    assert tables.number(value, metric) == text
+    assert METRICS[metric].format(value) == text
 
 
 # The command
@@ -174,13 +174,13 @@ def test_the_command_writes_prints_and_points_on(cli: Cli, results: Path, compar
     done = cli("compare", "my results", "--out", "new/folder")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    for name, write in tables.FILES.items():
+    for name, write in table_files.FILES.items():
         assert (cli.folder / "new/folder" / name).read_text() == write(comparison)
-    assert sorted(path.name for path in (cli.folder / "new/folder").iterdir()) == sorted(tables.FILES)
+    assert sorted(path.name for path in (cli.folder / "new/folder").iterdir()) == sorted(table_files.FILES)
     assert "toy_a: QD score on the fixed interval [-2, 12]" in done.stdout
     assert "Primary endpoint: the final corrected QD score" in done.stdout
     (entry,) = entries(comparison, task="toy_b", variant="map_elites", metric="corrected_qd_score")
-    assert tables.number(entry.estimate.iqm, "qd_score") in done.stdout
+    assert METRICS["qd_score"].format(entry.estimate.iqm) in done.stdout
     assert done.stdout.splitlines()[-1] == "Next: qdbench plot 'my results'"
 
 
@@ -205,9 +205,8 @@ def test_a_fitness_outside_the_interval_is_loud(cli: Cli) -> None:
     make(cli.folder / "results/run", toy("narrow", fitness_bounds=(0.0, 10.0)), corrections=0)
     done = cli("compare", "results", "--out", ".")
     assert done.returncode == 0
-    run: StoredRun = load(cli.folder / "results/run")
-    assert run.record["totals"]["highest_fitness"] > 10
-    loud = "WARNING: a fitness of results/run is outside the interval: its values span ["
+    assert load(cli.folder / "results/run").record.totals.highest_fitness > 10
+    loud = "warning: a fitness of results/run is outside the interval: its values span ["
     assert loud in done.stderr
     assert (
         "**Warning: a fitness of results/run is outside the interval"
@@ -220,10 +219,14 @@ def test_a_fitness_outside_the_interval_is_loud(cli: Cli) -> None:
 BAD_COMMANDS = {
     "'nowhere' is not a folder": ("nowhere",),
     "'empty' holds no run": ("empty",),
-    "no run can be compared (stopped/a: its status is stopped)": ("stopped",),
-    "no task 'toy_'; did you mean 'toy_a'? the finished runs are of toy_a": ("good", "--task", "toy_"),
-    "cannot write into 'good/run.json': it is not a folder": ("good", "--out", "good/run.json"),
-    "cannot write into 'good/run.json/x': it is not a folder": ("good", "--out", "good/run.json/x"),
+    "no run can be used (stopped/a: its status is stopped)": ("stopped",),
+    "no task 'toy_'; did you mean 'toy_a'? there are finished runs of toy_a": ("good", "--task", "toy_"),
+    "cannot write into 'good/run.json': 'good/run.json' is not a folder, or it is read-only": (
+        "good",
+        "--out",
+        "good/run.json",
+    ),
+    "cannot write into 'good/run.json/x': ": ("good", "--out", "good/run.json/x"),
     "the runs of toy_a had different budgets: evaluations 200 (good), 250 (longer)": ("good", "longer"),
     "Invalid value for '--interval'": ("good", "--interval", "mine"),
 }

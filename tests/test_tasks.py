@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 import qdbench
-from qdbench import InvalidInput, QdbenchError, RobotTask, UnknownName, make
+from qdbench import InvalidInput, QdbenchError, RobotTask, UnknownName, make, terms
+from qdbench.terms import FINAL_POSITION
 
 # READING.md's corrected Table 1: observations, actions, parameters, cells
 TABLE_1 = {
@@ -43,17 +45,19 @@ def test_fitness_bounds_hold_and_are_exact_without_a_forward_term(any_task: Robo
     evaluation = any_task.evaluate(any_task.random_solutions(32, qdbench.stream(0, "x")), range(32))
     assert (evaluation.fitness >= low).all()
     assert (evaluation.fitness <= high).all()
-    if any_task.descriptor == "position":
+    if any_task.descriptor is FINAL_POSITION:
         steps, actions = any_task.episode_length, any_task.policy.sizes[-1]
-        worst_step = any_task.survive - any_task.torque * actions
-        assert high == any_task.survive * steps
+        survival, cost = (reward.parameters for reward in any_task.rewards)
+        worst_step = survival["bonus"] - cost["weight"] * actions
+        assert high == survival["bonus"] * steps
         assert low == (worst_step * steps if worst_step < 0 else worst_step)
 
 
 @pytest.mark.parametrize("weights", [(-1.0, 0.5), (1.0, -0.5), (-1.0, -0.5)])
 def test_bounds_hold_with_negative_weights_too(weights: tuple[float, float]) -> None:
     forward, torque = weights
-    task = replace(make("ant_uni", episode_length=30), forward=forward, torque=torque)
+    rewards = (terms.forward(forward, of="root", top_speed=15), terms.survive(1), terms.torque(torque))
+    task = replace(make("ant_uni", episode_length=30), rewards=rewards)
     fitness = task.evaluate(task.random_solutions(20, qdbench.stream(0, "x")), range(20)).fitness
     low, high = task.fitness_bounds
     assert low <= fitness.min() < fitness.max() <= high
@@ -64,7 +68,7 @@ def test_the_exact_bounds_are_reached() -> None:
     task = make("ant_omni", episode_length=20)
     solutions = np.zeros((2, task.n_parameters), np.float32)
     solutions[0, -8:] = 100  # the last biases: tanh saturates
-    evaluation = replace(task, healthy=(-np.inf, np.inf)).evaluate(solutions, [1, 1])
+    evaluation = replace(task, ending=terms.NEVER).evaluate(solutions, [1, 1])
     assert tuple(evaluation.fitness) == task.fitness_bounds
 
 
@@ -103,17 +107,41 @@ def test_the_spelling_of_a_number_is_not() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"descriptor": "foot"}, "no descriptor 'foot'; use 'feet' or 'position'"),
-        ({"forward_of": "torso"}, "no forward_of 'torso'; use 'com' or 'root'"),
-        ({"healthy": (1.0, 0.2)}, "healthy: (1.0, 0.2) must be ascending"),
-        ({"survive": float("nan")}, "survive is nan"),
-        ({"torque": "much"}, "torque is 'much'"),
+        ({"descriptor": "feet"}, "descriptor has 'feet'; give descriptors from qdbench.terms"),
+        ({"ending": terms.JOINT_NOISE}, "give endings from qdbench.terms, or your own qdbench.terms.Ending"),
+        ({"observation": ("height",)}, "observation has 'height'; give observation blocks"),
+        ({"observation": terms.HEIGHT}, "give a tuple of records"),
+        ({"rewards": terms.survive(1)}, "give a tuple of records"),
+        (
+            {"rewards": (terms.survive(1), terms.survive(2))},
+            "(survive, survive); give at least one, with different names",
+        ),
+        ({"rewards": ()}, "the rewards are (); give at least one"),
         ({"version": 0}, "version is 0"),
     ],
 )
 def test_a_wrong_record_gets_a_sentence(change: dict[str, Any], sentence: str) -> None:
     with pytest.raises(QdbenchError) as caught:
         replace(make("ant_uni"), **change)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make_term", "sentence"),
+    [
+        (lambda: terms.forward(1, of="torso", top_speed=1), "no of 'torso'; use 'com' or 'root'"),  # type: ignore[arg-type]
+        (lambda: terms.forward(1, top_speed=-1), "top_speed is -1"),
+        (lambda: terms.healthy(1.0, 0.2), "healthy: (1.0, 0.2) must be ascending"),
+        (lambda: terms.survive(float("nan")), "bonus is nan"),
+        (lambda: terms.torque("much"), "weight is 'much'"),  # type: ignore[arg-type]
+        (lambda: terms.Ending("x", len, {"to": {}}), "the parameter to is {}; give numbers, text or tuples"),
+        (lambda: terms.Ending("x", len, demands=("foot",)), "no demand 'foot'; did you mean 'root'"),
+        (lambda: terms.Ending("x", len, version=0), "ending 'x': version is 0"),
+    ],
+)
+def test_a_wrong_term_gets_a_sentence(make_term: Callable[[], terms.Ending], sentence: str) -> None:
+    with pytest.raises(QdbenchError) as caught:
+        make_term()
     assert sentence in str(caught.value)
 
 
@@ -185,8 +213,8 @@ def _bad_inputs(n: int) -> list[tuple[Any, Any, Any, str]]:
         (good[0], [0], 1, "have shape"),
         (good.astype(np.float64), [0, 1], 1, "float32 NumPy array, not float64"),
         (good.tolist(), [0, 1], 1, "not list"),
-        (broken, [0, 1], 1, "solution 1 holds NaN"),
-        (infinite, [0, 1], 1, "solution 0 holds NaN or infinity"),
+        (broken, [0, 1], 1, "solution 1 has NaN"),
+        (infinite, [0, 1], 1, "solution 0 has NaN or infinity"),
         (good, [0], 1, "seeds have shape (1,) for 2 solutions"),
         (good, 0, 1, "seeds have shape ()"),
         (good, [0.0, 1.0], 1, "seeds are not all integers: [0.0, 1.0]"),

@@ -3,9 +3,9 @@
     import qdbench
     task = qdbench.make("ant_omni")
     solutions = task.random_solutions(256, qdbench.stream(0, "solutions"))
-    evaluation = task.evaluate(solutions, seeds=range(256))
+    evaluations = task.evaluate(solutions, seeds=range(256))
 
-The names in `__all__` are the public interface; each is imported when it is first used.
+The names in `__all__` are the public interface. Each is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from qdbench import terms
     from qdbench.algorithms.conformance import check_algorithm
     from qdbench.algorithms.contract import Algorithm, Problem
+    from qdbench.analysis.compare import compare
+    from qdbench.analysis.measured import measure
     from qdbench.archives.archive import Archive
     from qdbench.archives.evaluated import Evaluated
     from qdbench.archives.geometry import Grid
@@ -27,13 +30,18 @@ if TYPE_CHECKING:
         QdbenchError,
         UnknownName,
     )
-    from qdbench.experiments.loading import load
+    from qdbench.experiments.correcting import correct
+    from qdbench.experiments.replaying import replay
     from qdbench.experiments.runs import run
+    from qdbench.paper.reproduce import reproduce
     from qdbench.policy import Policy
+    from qdbench.reports.page import report
+    from qdbench.reports.plot import plot
     from qdbench.robots import Robot, read_mjcf
     from qdbench.seeds import evaluation_seeds, stream
     from qdbench.simulation import Episode
-    from qdbench.tasks.contract import Evaluation, Task
+    from qdbench.store.loading import StoredRun, load
+    from qdbench.tasks.contract import Evaluations, Task
     from qdbench.tasks.function_task import FunctionTask
     from qdbench.tasks.registry import TASKS, make
     from qdbench.tasks.robot_task import RobotTask
@@ -48,7 +56,7 @@ _HOME = {
     "DamagedFile": "qdbench.errors",
     "Episode": "qdbench.simulation",
     "Evaluated": "qdbench.archives.evaluated",
-    "Evaluation": "qdbench.tasks.contract",
+    "Evaluations": "qdbench.tasks.contract",
     "FunctionTask": "qdbench.tasks.function_task",
     "Grid": "qdbench.archives.geometry",
     "InvalidInput": "qdbench.errors",
@@ -57,16 +65,25 @@ _HOME = {
     "QdbenchError": "qdbench.errors",
     "Robot": "qdbench.robots",
     "RobotTask": "qdbench.tasks.robot_task",
+    "StoredRun": "qdbench.store.loading",
     "TASKS": "qdbench.tasks.registry",
     "Task": "qdbench.tasks.contract",
     "UnknownName": "qdbench.errors",
     "check_algorithm": "qdbench.algorithms.conformance",
+    "compare": "qdbench.analysis.compare",
+    "correct": "qdbench.experiments.correcting",
     "evaluation_seeds": "qdbench.seeds",
-    "load": "qdbench.experiments.loading",
+    "load": "qdbench.store.loading",
     "make": "qdbench.tasks.registry",
+    "measure": "qdbench.analysis.measured",
+    "plot": "qdbench.reports.plot",
     "read_mjcf": "qdbench.robots",
+    "replay": "qdbench.experiments.replaying",
+    "report": "qdbench.reports.page",
+    "reproduce": "qdbench.paper.reproduce",
     "run": "qdbench.experiments.runs",
     "stream": "qdbench.seeds",
+    "terms": "qdbench",  # a module of its own
 }
 
 __all__ = [
@@ -78,7 +95,7 @@ __all__ = [
     "DamagedFile",
     "Episode",
     "Evaluated",
-    "Evaluation",
+    "Evaluations",
     "FunctionTask",
     "Grid",
     "InvalidInput",
@@ -87,21 +104,32 @@ __all__ = [
     "QdbenchError",
     "Robot",
     "RobotTask",
+    "StoredRun",
     "Task",
     "UnknownName",
     "check_algorithm",
+    "compare",
+    "correct",
     "evaluation_seeds",
     "load",
     "make",
+    "measure",
+    "plot",
     "read_mjcf",
+    "replay",
+    "report",
+    "reproduce",
     "run",
     "stream",
+    "terms",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'qdbench' has no attribute {name!r}")
+    if _HOME[name] == "qdbench":
+        return import_module(f"qdbench.{name}")
     return getattr(import_module(_HOME[name]), name)
 
 

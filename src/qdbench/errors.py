@@ -1,24 +1,24 @@
-"""Every exception qdbench raises on purpose.
+"""All exceptions that qdbench raises on purpose.
 
     QdbenchError
     ├── InvalidInput     (also a ValueError)    an argument's shape, type or value is wrong
     ├── UnknownName      (also a LookupError)   no task, algorithm, option or robot part has that name
-    ├── BrokenTask       (also a RuntimeError)  a user's robot or function does not keep its promise
-    ├── BrokenAlgorithm  (also a RuntimeError)  an algorithm does not keep the ask/tell contract
-    └── DamagedFile      (also an OSError)      a file of a run is not what was written
+    ├── BrokenTask       (also a RuntimeError)  a user's robot, term or function is wrong
+    ├── BrokenAlgorithm  (also a RuntimeError)  an algorithm breaks the ask/tell contract
+    └── DamagedFile      (also an OSError)      a file of a run is damaged, or has another format
 
-A message says what was wrong, the value, and what to do. At the command line each becomes one
-line and exit code 2; one that ends a run under way is reported with it, and the exit code is 1.
+A message says what is wrong, the value, and what to do. On the command line it is one line, and the exit
+code is 2. If the error ends a run that has started, it is reported with that run, and the exit code is 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 
 class QdbenchError(Exception):
-    """What every error of this package derives from."""
+    """The base class of all exceptions of qdbench."""
 
 
 class InvalidInput(QdbenchError, ValueError):
@@ -26,7 +26,7 @@ class InvalidInput(QdbenchError, ValueError):
 
 
 class UnknownName(QdbenchError, LookupError):
-    """A name that nothing answers to."""
+    """There is no task, algorithm, option or robot part of that name."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], cure: str) -> None:
         close = get_close_matches(name, list(known), n=1)
@@ -35,12 +35,19 @@ class UnknownName(QdbenchError, LookupError):
 
 
 class BrokenTask(QdbenchError, RuntimeError):
-    """A robot file or a task function that does not do what its record says."""
+    """A user's robot, term or function does not do what its record says."""
 
 
 class BrokenAlgorithm(QdbenchError, RuntimeError):
-    """An algorithm that does not keep the ask/tell contract."""
+    """An algorithm breaks the ask/tell contract."""
 
 
 class DamagedFile(QdbenchError, OSError):
-    """A file that was cut short, changed, or written by another version; it is never used."""
+    """A file was cut off, changed, or has another format. It is not used."""
+
+
+def require_known_options(given: Iterable[str], known: Collection[str], who: str) -> None:
+    """Refuse the first option that is not known; `who` takes the known ones."""
+    for name in given:
+        if name not in known:
+            raise UnknownName("option", name, known, f"{who} takes {', '.join(known) or 'none'}")

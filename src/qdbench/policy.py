@@ -1,7 +1,7 @@
-"""The controllers that are evolved: small neural networks, stored as flat vectors.
+"""Policies: the small neural networks that are evolved, as flat vectors.
 
-A solution is one float32 vector: layer after layer, first the weights as an (inputs, outputs)
-matrix row by row, then the biases. Hidden layers are ReLU, the output is tanh.
+A solution is one float32 vector. For each layer it holds the weights, an (inputs, outputs) matrix row by
+row, and then the biases. Hidden layers are ReLU, the output is tanh.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ Parameters = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Policy:
-    """A multi-layer perceptron's shape: inputs, hidden layers, outputs."""
+    """The shape of a multi-layer perceptron: inputs, hidden layers, outputs."""
 
     sizes: tuple[int, ...]
 
     @property
     def n_parameters(self) -> int:
-        """How many numbers a solution has."""
+        """The length of a solution."""
         return sum((n_in + 1) * n_out for n_in, n_out in pairwise(self.sizes))
 
     def act(self, parameters: Parameters, observations: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return each policy's actions for its own observation.
+        """Return the actions of each policy for its own observation.
 
-        `parameters` is (batch, n_parameters), `observations` (batch, inputs), both contiguous rows.
-        A stack of one-row products gives the same bits in any batch; one product shared by several
-        rows, `einsum` or transposed weights do not, so there is no second way to do this.
+        `parameters` is (batch, n_parameters), `observations` is (batch, inputs), both with contiguous rows.
+        A stack of one-row products gives exactly the same numbers in any batch. One product shared by
+        several rows, `einsum` or transposed weights do not. So this is the only way to do it.
         """
-        with np.errstate(over="ignore", invalid="ignore"):  # MuJoCo reports the NaN of absurd weights
+        with np.errstate(over="ignore", invalid="ignore"):  # huge weights give NaN, which MuJoCo reports
             return self._forward(parameters, observations[:, None, :])[:, 0, :]
 
     def _forward(self, parameters: Parameters, x: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -51,7 +51,7 @@ class Policy:
         return x
 
     def lecun_uniform(self, n: int, generator: np.random.Generator) -> Parameters:
-        """Return `n` fresh policies: weights uniform in ±sqrt(3 / inputs of the layer), biases 0."""
+        """Return `n` random policies: weights uniform in ±sqrt(3 / inputs of the layer), biases 0."""
         solutions = np.empty((n, self.n_parameters), np.float32)
         generator.random(dtype=np.float32, out=solutions)  # in place: a batch may fill the memory
         start = 0

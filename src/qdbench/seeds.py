@@ -1,8 +1,8 @@
 """One root seed, many independent random streams, each with a name.
 
-A stream is named by words and numbers: ``stream(7, "solutions")`` never overlaps with
-``stream(7, "variation", 3)``, whoever draws first and however much. Names are hashed, so adding
-a stream changes no other.
+A stream is named by words and numbers: ``stream(7, "solutions")`` is independent of
+``stream(7, "variation", 3)``, in whatever order and however much is drawn. Names are hashed, so a new
+stream does not change the others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from qdbench.errors import InvalidInput
 
 Seeds = NDArray[np.uint64]
 
-_RESET = 0x71_64_62_65_6E_63_68  # "qdbench": the second half of the key of an episode's reset noise
+_RESET = 0x71_64_62_65_6E_63_68  # "qdbench": the second word of the key of the reset noise
 
 
 def stream(seed: int, *name: str | int) -> np.random.Generator:
@@ -25,21 +25,21 @@ def stream(seed: int, *name: str | int) -> np.random.Generator:
 
 
 def bulk_stream(seed: int, *name: str | int) -> np.random.Generator:
-    """Return a stream that is faster where millions of numbers are drawn, as in variation."""
+    """Return a stream that is faster for millions of numbers, as in variation."""
     return np.random.Generator(np.random.SFC64(_key(seed, *name)))
 
 
 def derived_seed(seed: int, *name: str | int) -> int:
-    """Return the seed of that name under a root seed, for whoever makes streams of their own."""
+    """Return the seed of that name under a root seed, for code that makes its own streams."""
     return _key(seed, *name) % 2**64
 
 
 def numbered_seeds(seed: int, *name: str | int, first: int, n: int) -> Seeds:
-    """Return the evaluation seeds number `first` to `first + n - 1` of that name.
+    """Return evaluation seeds `first` to `first + n - 1` of that name.
 
-    A seed depends on its number alone, not on where a batch of them begins.
+    A seed depends on its number alone, not on the batch that it is in.
     """
-    block = np.random.Philox(key=_key(seed, *name), counter=first // 4)  # makes four numbers per count
+    block = np.random.Philox(key=_key(seed, *name), counter=first // 4)  # gives four numbers per count
     return block.random_raw(first % 4 + n)[first % 4 :]
 
 
@@ -54,7 +54,7 @@ def evaluation_seeds(seed: int, n: int) -> Seeds:
 
 
 def _checked(number: int) -> int:
-    """Return a plain integer: NumPy's would hash to another stream."""
+    """Return a Python integer; a NumPy integer would have another hash."""
     if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 0:
         raise InvalidInput(f"{number!r} is not a seed or a count; give a whole number of 0 or more")
     return int(number)
@@ -63,7 +63,7 @@ def _checked(number: int) -> int:
 class ResetNoise:
     """Uniform noise in [-1, 1) that depends on the evaluation seed alone.
 
-    One generator is re-keyed for every episode: five times cheaper than a new one each.
+    One generator gets a new key for every episode. A new generator each would take five times as long.
     """
 
     def __init__(self, n: int) -> None:
@@ -75,5 +75,5 @@ class ResetNoise:
     def draw(self, seed: int) -> NDArray[np.float64]:
         """Return the `n` numbers of this evaluation seed."""
         self._state["state"]["key"][:] = (seed, _RESET)
-        self._philox.state = self._state  # a fresh state: counter 0, empty buffer
+        self._philox.state = self._state  # a new state: counter 0, empty buffer
         return 2.0 * self._generator.random(self._n) - 1.0

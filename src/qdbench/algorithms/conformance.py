@@ -31,11 +31,7 @@ def check_algorithm(algorithm: str | Callable[..., Algorithm], **options: object
     """
 
     def fresh(seed: int = 1) -> Algorithm:
-        if isinstance(algorithm, str):
-            return build(algorithm, _problem(), seed, options)
-        made = algorithm(_problem(), seed, **options)
-        _require(isinstance(made, Algorithm), "it lacks one of ask, tell, collection, state and restore")
-        return made
+        return build(algorithm, _problem(), seed, options)
 
     reference = _Trial(fresh())
     for _ in range(ITERATIONS):

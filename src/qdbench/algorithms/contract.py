@@ -18,8 +18,8 @@ from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
 from qdbench.policy import Parameters
 
-State = Mapping[str, Any]
-"""What a checkpoint keeps: by name, NumPy arrays (no objects), what JSON can hold, or a State."""
+SavedState = Mapping[str, Any]
+"""What a checkpoint keeps: by name, NumPy arrays (no objects), what JSON can hold, or a SavedState."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +41,10 @@ class Algorithm(Protocol):
 
     An evaluation is one episode: to sample a solution k times, ask for it k times. Seeds and numbers
     of the evaluations are given by the loop and come with `tell`. All randomness comes from `seed`.
+
+    Two attributes are optional. `packages` names the libraries whose versions a run should record.
+    `compiles = True` says that the first use compiles code: a run lets a tiny copy do so before its clock
+    starts.
     """
 
     def ask(self) -> Parameters:
@@ -52,10 +56,10 @@ class Algorithm(Protocol):
     def collection(self) -> Evaluated:
         """Return the solutions to hand to a user; the arrays need only be good until the next `tell`."""
 
-    def state(self) -> State:
+    def state(self) -> SavedState:
         """Return all that `restore` needs; the arrays need only be good until the next `tell`."""
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: SavedState) -> None:
         """Become, on a fresh instance with the same arguments, the algorithm `state` was taken from.
 
         If solutions had been asked for and not told, the next `ask` returns them again.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import prod
 
-from qdbench.algorithms.contract import Problem, State
+from qdbench.algorithms.contract import Problem, SavedState
 from qdbench.algorithms.variation import iso_line
 from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
-from qdbench.archives.geometry import Cvt, Grid, centroids
-from qdbench.archives.unstructured import Apart, UnstructuredArchive
+from qdbench.archives.geometry import Cvt, Grid, Unstructured, centroids
+from qdbench.archives.unstructured import UnstructuredArchive
 from qdbench.errors import InvalidInput
 from qdbench.policy import Parameters
 from qdbench.seeds import bulk_stream
@@ -61,11 +61,11 @@ class MapElites:
         """Return the elites."""
         return self.archive.elites
 
-    def state(self) -> State:
+    def state(self) -> SavedState:
         """Return the counters and the archive: every iteration has a random stream of its own."""
         return {"iteration": self._iteration, "told": self._told, "archive": self.archive.state()}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: SavedState) -> None:
         """Continue from `state`."""
         self._iteration, self._told = state["iteration"], state["told"]
         self.archive.restore(state["archive"])
@@ -107,7 +107,7 @@ class MapElitesUnstructured(MapElites):
 
     def _empty_archive(self, problem: Problem) -> Archive:
         width = prod(problem.cells) ** (-1 / len(problem.cells))
-        geometry = Apart(problem.descriptor_bounds, self._threshold or width)
+        geometry = Unstructured(problem.descriptor_bounds, self._threshold or width)
         return UnstructuredArchive(geometry, problem.n_parameters)
 
 

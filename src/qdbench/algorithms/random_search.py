@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from qdbench.algorithms.contract import Problem, State
+from qdbench.algorithms.contract import Problem, SavedState
 from qdbench.algorithms.map_elites import at_least
 from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
@@ -55,11 +55,11 @@ class RandomSearch:
         """Return the elites."""
         return self.archive.elites
 
-    def state(self) -> State:
+    def state(self) -> SavedState:
         """Return the counter and the archive."""
         return {"iteration": self._iteration, "archive": self.archive.state()}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: SavedState) -> None:
         """Continue from `state`."""
         self._iteration = state["iteration"]
         self.archive.restore(state["archive"])

@@ -12,7 +12,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from qdbench.algorithms.contract import Algorithm, Problem
-from qdbench.errors import BrokenAlgorithm, InvalidInput, UnknownName
+from qdbench.errors import BrokenAlgorithm, InvalidInput, UnknownName, require_known_options
 
 ENTRY_POINTS = "qdbench.algorithms"
 
@@ -22,11 +22,14 @@ BUILT_IN = {
     "map_elites_unstructured": "qdbench.algorithms.map_elites:MapElitesUnstructured",
     "random_search": "qdbench.algorithms.random_search:RandomSearch",
 }
-WITH_RIBS = {
-    "ribs_map_elites": "qdbench.algorithms.ribs:RibsMapElites",
-    "cma_me": "qdbench.algorithms.ribs:CmaMe",
-    "cma_mae": "qdbench.algorithms.ribs:CmaMae",
+IN_EXTRAS = {
+    "ribs": {
+        "ribs_map_elites": "qdbench.algorithms.ribs:RibsMapElites",
+        "cma_me": "qdbench.algorithms.ribs:CmaMe",
+        "cma_mae": "qdbench.algorithms.ribs:CmaMae",
+    },
 }
+"""Algorithms that need an extra of this package, by its name, which is also the library's."""
 
 Factory = Callable[..., Algorithm]
 Value = int | float | bool | str | None
@@ -65,8 +68,9 @@ class Option:
 def algorithms() -> dict[str, str]:
     """Return the known algorithms: where the class of each name is, as module:attribute."""
     known = dict(BUILT_IN)
-    if find_spec("ribs") is not None:
-        known |= WITH_RIBS
+    for extra, names in IN_EXTRAS.items():
+        if find_spec(extra) is not None:
+            known |= names
     return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)} | known
 
 
@@ -74,8 +78,9 @@ def find(name: str) -> Factory:
     """Return an algorithm's class by its name, or by `package.module:Class`."""
     known = algorithms()
     if ":" not in name and name not in known:
-        if name in WITH_RIBS:
-            raise InvalidInput(f"{name} needs pyribs: pip install 'qdbench[ribs]'")
+        for extra, names in IN_EXTRAS.items():
+            if name in names:
+                raise InvalidInput(f"{name} needs the extra {extra}: pip install 'qdbench[{extra}]'")
         raise UnknownName("algorithm", name, known, '"qdbench algorithms" lists all')
     module_name, _, attribute = known.get(name, name).partition(":")
     try:
@@ -112,21 +117,32 @@ def options(factory: Factory) -> dict[str, Option]:
 def configure(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
     """Return all options of an algorithm: the defaults, with these settings applied."""
     known = options(find(name))
-    for key in settings:
-        if key not in known:
-            raise UnknownName("option", key, known, f"{name} takes {', '.join(known) or 'none'}")
+    require_known_options(settings, known, name)
     return {
         key: option.parse(settings[key]) if key in settings else option.default
         for key, option in known.items()
     }
 
 
-def build(name: str, problem: Problem, seed: int, chosen: Mapping[str, Any]) -> Algorithm:
-    """Return a fresh algorithm."""
-    algorithm = find(name)(problem, seed, **chosen)
-    if not isinstance(algorithm, Algorithm):
-        raise BrokenAlgorithm(f"{name} lacks a method; it needs ask, tell, collection, state and restore")
-    return algorithm
+def name_of(algorithm: str | Factory) -> str:
+    """Return what an algorithm is called: a class is module:Class."""
+    if isinstance(algorithm, str):
+        return algorithm
+    if not callable(algorithm):
+        raise InvalidInput(f"{algorithm!r} is no algorithm; give a name, module:Class, or a class")
+    where = getattr(algorithm, "__module__", "?")
+    return f"{where}:{getattr(algorithm, '__qualname__', type(algorithm).__name__)}"
+
+
+def build(algorithm: str | Factory, problem: Problem, seed: int, chosen: Mapping[str, Any]) -> Algorithm:
+    """Return a fresh algorithm; `algorithm` is a name, module:Class, or a class."""
+    factory = find(algorithm) if isinstance(algorithm, str) else algorithm
+    made = factory(problem, seed, **chosen)
+    if not isinstance(made, Algorithm):
+        raise BrokenAlgorithm(
+            f"{name_of(algorithm)} lacks one of ask, tell, collection, state and restore; it needs all five"
+        )
+    return made
 
 
 def _parsed(kind: Any, text: str) -> Value:

@@ -21,7 +21,7 @@ from ribs.archives import ArchiveBase, GridArchive
 from ribs.emitters import EvolutionStrategyEmitter, IsoLineEmitter
 from ribs.schedulers import BanditScheduler, Scheduler
 
-from qdbench.algorithms.contract import Problem, State
+from qdbench.algorithms.contract import Problem, SavedState
 from qdbench.algorithms.map_elites import at_least
 from qdbench.algorithms.ribs_state import PARTS, Saver, load
 from qdbench.archives.evaluated import Evaluated
@@ -42,6 +42,11 @@ class RibsAlgorithm:
     the whole batch is invalid, all improvements are equal, on which an evolution strategy restarts; as
     long as there is no elite to restart from, the batch is forgotten instead.
     """
+
+    packages = ("ribs", "numba")
+    """The libraries whose versions a run records."""
+    compiles = True
+    """The first use of pyribs' evolution strategies compiles code, which a run does beforehand."""
 
     def __init__(self, scheduler: Scheduler | BanditScheduler, *, trusted: Sequence[type] = ()) -> None:
         self._scheduler: Any = scheduler  # its private names are the same in all schedulers of pyribs
@@ -99,13 +104,13 @@ class RibsAlgorithm:
         """Return the elites of the result archive, or of the only one."""
         return _Elites(self._scheduler.result_archive)
 
-    def state(self) -> State:
+    def state(self) -> SavedState:
         """Return the scheduler as a pickle, with its large arrays beside it."""
         saver = Saver(self._scheduler)
         beside = {str(i): array for i, array in enumerate(saver.large)}
         return {"ribs": ribs.__version__, "scheduler": saver.data, "large": beside}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: SavedState) -> None:
         """Continue from `state`; a pickle that holds anything but parts of a scheduler is refused."""
         if state["ribs"] != ribs.__version__:
             raise DamagedFile(

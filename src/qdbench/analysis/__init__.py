@@ -1,1 +1,1 @@
-"""Read runs, measure them after the fact, compare them."""
+"""Read stored runs, measure and compare them."""

@@ -1,19 +1,20 @@
-"""All metrics of a run after the fact, from its files alone, on any interval and container."""
+"""All metrics of a stored run, computed from its files, on any interval and geometry."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qdbench.archives.stored import Container
-from qdbench.experiments.corrections import Correction
-from qdbench.experiments.loading import StoredRun
+from qdbench.archives.archive import Archive
+from qdbench.archives.geometry import Geometry
 from qdbench.metrics.deviations import deviations
-from qdbench.metrics.robustness import corrected_archive, losses, split_half
+from qdbench.metrics.metric import CURVES, METRICS, SELF_NORMALISED, corrected, loss, per_cell
+from qdbench.metrics.robustness import Reevaluations, corrected_archive, losses, split_half
 from qdbench.metrics.scores import (
     Scores,
     fittest,
@@ -22,142 +23,159 @@ from qdbench.metrics.scores import (
     self_normalised_from_sums,
     self_normalised_qd_score,
 )
+from qdbench.store.corrections_file import CorrectionPoint
+from qdbench.store.loading import StoredRun
 
 Interval = tuple[float, float]
 On = Literal["own", "grid"]
-"""What elites are measured on: the algorithm's own container, or the task's grid."""
+"""The geometry that elites are measured on: that of the algorithm's own archive, or the task's grid."""
 
-CURVES = ("coverage", "qd_score", "max_fitness")
-SELF_NORMALISED = "self_normalised_qd_score"
+_SUMS = ("sum_fitness", "min_fitness", "max_fitness")
+_PER_CELL = ("coverage", "qd_score", "corrected_coverage", "corrected_qd_score")
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """A run's metrics along the way; the corrected ones at the moments they were taken."""
+    """The metrics of a run at every iteration, and the corrected ones at its correction points."""
 
     evaluations: NDArray[np.float64]  #: (iterations,)
     seconds: NDArray[np.float64]  #: (iterations,)
     values: dict[str, NDArray[np.float64]]  #: by name from CURVES or SELF_NORMALISED, (iterations,)
-    corrected_evaluations: NDArray[np.float64]  #: (snapshots,)
-    corrected_seconds: NDArray[np.float64]  #: (snapshots,)
-    corrected: dict[str, NDArray[np.float64]]  #: by the same names, (snapshots,)
+    corrected_evaluations: NDArray[np.float64]  #: (points,)
+    corrected_seconds: NDArray[np.float64]  #: (points,)
+    corrected: dict[str, NDArray[np.float64]]  #: by the same names, (points,)
 
 
 def fixed_interval(run: StoredRun) -> Interval:
-    """Return the task's own interval of the QD score, the same for every run of a task's version."""
-    low, high = run.record["task"]["fitness_bounds"]
-    return float(low), float(high)
+    """Return the task's fixed interval of the QD score, the same for all runs of a version of a task."""
+    return run.record.task.fitness_bounds
 
 
 def pooled_interval(runs: Iterable[StoredRun]) -> Interval:
-    """Return the range of all fitness values of all individuals of these runs, the paper's appendix's."""
-    totals = [run.record["totals"] for run in runs]
-    lows = [t["lowest_fitness"] for t in totals if t["lowest_fitness"] is not None]
-    highs = [t["highest_fitness"] for t in totals if t["highest_fitness"] is not None]
-    return (float(min(lows)), float(max(highs))) if lows else (np.nan, np.nan)
+    """Return the range of all fitness values of all evaluations of these runs, as in the paper's appendix."""
+    totals = [run.record.totals for run in runs]
+    known = [t for t in totals if not np.isnan(t.lowest_fitness)]
+    if not known:
+        return np.nan, np.nan
+    return min(t.lowest_fitness for t in known), max(t.highest_fitness for t in known)
 
 
-def container(run: StoredRun, on: On) -> Container:
-    """Return the container a run is measured on: what `metrics.csv` has its columns of."""
-    if on == "own":
-        return run.archive.container
-    bounds = np.array(run.record["task"]["options"]["descriptor_bounds"], np.float64)
-    return Container(
-        "grid", {"descriptor_bounds": bounds, "shape": np.array(run.archive.about["grid_shape"])}
-    )
+def geometry_of(run: StoredRun, on: On) -> Geometry:
+    """Return the geometry that a run is measured on."""
+    return run.geometry if on == "own" else run.grid
+
+
+class PlacedRun:
+    """The elites of a run in one geometry. Every archive is built once, when it is first needed."""
+
+    def __init__(self, run: StoredRun, on: On = "own") -> None:
+        self.run = run
+        self.geometry = geometry_of(run, on)
+        self._prefix = "" if on == "own" else "grid_"
+        self._corrected: dict[int, Archive] = {}
+
+    @cached_property
+    def stored(self) -> Archive:
+        """The final archive."""
+        return self.run.archive.placed(self.geometry)
+
+    @cached_property
+    def fitness(self) -> NDArray[np.float64]:
+        """The fitness of the final elites; the fittest of every cell, if there are cells.
+
+        An algorithm without an archive of its own may return several solutions of one cell.
+        """
+        archive = self.run.archive
+        return fittest(archive.fitness, self.geometry.cells(archive.descriptors))
+
+    @property
+    def points(self) -> list[CorrectionPoint]:
+        """The correction points up to the end of the run."""
+        found, end = self.run.corrections, self.run.metrics["evaluations"][-1]
+        return [] if found is None else [point for point in found.points if point.evaluations <= end]
+
+    def corrected(self, point: CorrectionPoint) -> Archive:
+        """Return the corrected archive of a correction point."""
+        if point.evaluations not in self._corrected:
+            again = self.reevaluations(point)
+            self._corrected[point.evaluations] = corrected_archive(self.geometry, again)
+        return self._corrected[point.evaluations]
+
+    def reevaluations(self, point: CorrectionPoint) -> Reevaluations:
+        """Return the re-evaluations of the elites of a correction point."""
+        assert self.run.corrections is not None, "a point belongs to corrections"
+        return self.run.corrections.reevaluations(point)
+
+    def final(self, interval: Interval) -> dict[str, float]:
+        """Return the final metrics; corrected ones are NaN if the final elites were not re-evaluated."""
+        last = {name: float(values[-1]) for name, values in self.run.metrics.items()}
+        before, point = self._from_sums(last, interval), self.run.final_point
+        found = {**_plain(before), SELF_NORMALISED: self_normalised_qd_score(self.fitness)}
+        found |= {name: np.nan for name, metric in METRICS.items() if metric.needs_correction}
+        found |= {} if point is None else self._of_correction(point, before, interval)
+        n_cells = self.geometry.n_cells
+        found |= {per_cell(name): found[name] / n_cells if n_cells else np.nan for name in _PER_CELL}
+        return found | {"seconds": last["seconds"], "evaluations": last["evaluations"]}
+
+    def _of_correction(self, point: CorrectionPoint, before: Scores, interval: Interval) -> dict[str, float]:
+        again = self.reevaluations(point)
+        after = scores(self.corrected(point).elites.fitness, interval)
+        fixed = fixed_interval(self.run)  # losses always use it, whatever the interval of the scores
+        lost = asdict(losses(_on(before, fixed), _on(after, fixed)))
+        halves = split_half(self.geometry, again, interval)
+        of_fitness, of_descriptor = deviations(again)
+        return {
+            **{corrected(name): value for name, value in _plain(after).items()},
+            **{loss(name): lost[name] for name in CURVES},
+            "lost_elites": float(again.lost),
+            "split_half_coverage": halves.coverage,
+            "split_half_qd_score": halves.qd_score,
+            "fitness_deviation": of_fitness,
+            "descriptor_deviation": of_descriptor,
+        }
+
+    def _from_sums(self, last: dict[str, float], interval: Interval) -> Scores:
+        low, high = interval
+        own = {name: last[f"{self._prefix}{name}"] for name in ("coverage", *_SUMS)}
+        n, total = int(own["coverage"]), own["sum_fitness"]
+        score = (total - n * low) / (high - low)
+        return Scores(n, score, own["max_fitness"], total, own["min_fitness"])
+
+    def curves(self, interval: Interval) -> Curves:
+        """Return the metrics at every iteration and correction point."""
+        metrics, (low, high) = self.run.metrics, interval
+        coverage = metrics[f"{self._prefix}coverage"].astype(np.float64)
+        total, least, most = (metrics[f"{self._prefix}{name}"] for name in _SUMS)
+        values = {
+            "coverage": coverage,
+            "qd_score": (total - coverage * low) / (high - low),
+            "max_fitness": most.astype(np.float64),
+            SELF_NORMALISED: self_normalised_from_sums(coverage, total, least, most),
+        }
+        fitness = [self.corrected(point).elites.fitness for point in self.points]
+        measured = [
+            _plain(scores(f, interval)) | {SELF_NORMALISED: self_normalised_qd_score(f)} for f in fitness
+        ]
+        places = np.array([point.evaluations for point in self.points], np.float64)
+        evaluations, seconds = (metrics[name].astype(np.float64) for name in ("evaluations", "seconds"))
+        return Curves(
+            evaluations,
+            seconds,
+            values,
+            places,
+            np.interp(places, evaluations, seconds),
+            {name: np.array([m[name] for m in measured], np.float64) for name in values},
+        )
 
 
 def final(run: StoredRun, interval: Interval, on: On = "own") -> dict[str, float]:
-    """Return a run's metrics at its end; corrected ones and losses are NaN where nothing was re-evaluated."""
-    prefix = "" if on == "own" else "grid_"
-    last = {name: float(values[-1]) for name, values in run.metrics.items()}
-    fitness = placed_fitness(run, on)
-    before = _from_sums(last, prefix, interval)
-    found = {**_plain(before), SELF_NORMALISED: self_normalised_qd_score(fitness)}
-    correction = final_correction(run)
-    after = None if correction is None else corrected_scores(run, correction, interval, on)
-    names = ("coverage", "qd_score", "max_fitness", "mean_fitness")
-    found |= {f"corrected_{name}": np.nan if after is None else _plain(after)[name] for name in names}
-    fixed = fixed_interval(run)  # of a loss, whatever the interval of the scores
-    lost = None if after is None else asdict(losses(_on(before, fixed), _on(after, fixed)))
-    found |= {f"{name}_loss": np.nan if lost is None else lost[name] for name in CURVES}
-    found["lost_elites"] = np.nan if correction is None else float(correction.reevaluations.lost)
-    where = container(run, on)
-    halves = None if correction is None else split_half(where, correction.reevaluations, interval)
-    found["split_half_coverage"] = np.nan if halves is None else halves.coverage
-    found["split_half_qd_score"] = np.nan if halves is None else halves.qd_score
-    spread = (np.nan, np.nan) if correction is None else deviations(correction.reevaluations)
-    found["fitness_deviation"], found["descriptor_deviation"] = spread
-    found["seconds"] = last["seconds"]
-    found["evaluations"] = last["evaluations"]
-    return found
+    """Return the final metrics of a run; corrected ones are NaN if the elites were not re-evaluated."""
+    return PlacedRun(run, on).final(interval)
 
 
 def curves(run: StoredRun, interval: Interval, on: On = "own") -> Curves:
-    """Return a run's metrics along the way."""
-    prefix = "" if on == "own" else "grid_"
-    metrics = run.metrics
-    low, high = interval
-    coverage = metrics[f"{prefix}coverage"].astype(np.float64)
-    total, least, most = (metrics[f"{prefix}{name}_fitness"] for name in ("sum", "min", "max"))
-    values = {
-        "coverage": coverage,
-        "qd_score": (total - coverage * low) / (high - low),
-        "max_fitness": most.astype(np.float64),
-        SELF_NORMALISED: self_normalised_from_sums(coverage, total, least, most),
-    }
-    stored = run.corrections.snapshots if run.corrections is not None else ()
-    snapshots = [s for s in stored if s.evaluations <= metrics["evaluations"][-1]]
-    fitness = [corrected_fitness(run, snapshot, on) for snapshot in snapshots]
-    measured = [_plain(scores(f, interval)) | {SELF_NORMALISED: self_normalised_qd_score(f)} for f in fitness]
-    moments = np.array([snapshot.evaluations for snapshot in snapshots], np.float64)
-    evaluations, seconds = (metrics[name].astype(np.float64) for name in ("evaluations", "seconds"))
-    return Curves(
-        evaluations,
-        seconds,
-        values,
-        moments,
-        np.interp(moments, evaluations, seconds),
-        {name: np.array([m[name] for m in measured], np.float64) for name in values},
-    )
-
-
-def final_correction(run: StoredRun) -> Correction | None:
-    """Return the correction of the final archive, if there is one."""
-    end = run.record["totals"]["evaluations"]
-    stored = run.corrections.snapshots if run.corrections is not None else ()
-    return next((snapshot for snapshot in stored if snapshot.evaluations == end), None)
-
-
-def corrected_scores(run: StoredRun, correction: Correction, interval: Interval, on: On = "own") -> Scores:
-    """Return the scores of the corrected archive of one moment."""
-    return scores(corrected_fitness(run, correction, on), interval)
-
-
-def corrected_fitness(run: StoredRun, correction: Correction, on: On = "own") -> NDArray[np.float64]:
-    """Return the fitness of the elites of the corrected archive of one moment."""
-    return corrected_archive(container(run, on), correction.reevaluations).elites.fitness.copy()
-
-
-def placed_fitness(run: StoredRun, on: On = "own") -> NDArray[np.float64]:
-    """Return the fitness of the elites of the final archive, the fittest of every cell where there are any.
-
-    An algorithm without an archive of its own may hand over several solutions of one cell.
-    """
-    cells = container(run, on).empty_archive().geometry.cells(run.archive.descriptors)
-    return fittest(run.archive.fitness, cells)
-
-
-def _from_sums(last: dict[str, float], prefix: str, interval: Interval) -> Scores:
-    low, high = interval
-    n, total = int(last[f"{prefix}coverage"]), last[f"{prefix}sum_fitness"]
-    return Scores(
-        n,
-        (total - n * low) / (high - low),
-        last[f"{prefix}max_fitness"],
-        total,
-        last[f"{prefix}min_fitness"],
-    )
+    """Return the metrics of a run at every iteration and correction point."""
+    return PlacedRun(run, on).curves(interval)
 
 
 def _on(found: Scores, interval: Interval) -> Scores:

@@ -1,1 +1,1 @@
-"""Containers of elites: one insertion rule; grid, CVT and unstructured only answer "which cell?"."""
+"""Archives of elites: one insertion rule; the geometries only answer "which cell?"."""

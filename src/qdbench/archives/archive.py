@@ -1,55 +1,40 @@
 """An archive of elites, at most one per cell: the insertion rule and the memory.
 
-The rule: a solution enters the cell of its descriptor if the cell is empty or the solution is
-strictly fitter than the elite in it. Of equals the earlier one stays; invalid ones never enter.
+The rule: a solution enters the cell of its descriptor if the cell is empty, or if the solution is strictly
+fitter than the elite in it. Of two equal solutions the earlier one stays. Invalid ones never enter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qdbench.archives.evaluated import Evaluated
+from qdbench.archives.geometry import Cells, Geometry
 from qdbench.errors import InvalidInput
 
-Cells = NDArray[np.int64]
-
 RESERVED_BYTES = 2**31
-"""Room that is set aside at once, enough for each of the nine tasks. The system hands out the pages of a
-large array as they are first written, so that memory grows with the elites, without ever copying them."""
+"""Memory that is reserved at once, enough for each of the nine tasks. The operating system provides the pages
+of a large array when they are first written. So memory use grows with the elites, without copying them."""
 
 USUAL_CELLS = 10_000
 
 
-class Geometry(Protocol):
-    """How descriptors are divided into cells."""
-
-    @property
-    def kind(self) -> str:
-        """The geometry's name in files."""
-
-    @property
-    def n_cells(self) -> int | None:
-        """How many cells there are; None where nothing limits them."""
-
-    def cells(self, descriptors: NDArray[np.float64]) -> Cells:
-        """Return the cell of every descriptor; values outside the bounds count into the border."""
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what a reader of the archive's file needs to find the cells again."""
-
-
 class Archive:
-    """Elites in the order in which their cells were first filled; memory grows with their number."""
+    """Elites, at most one per cell, in the order in which their cells were first filled.
+
+    `geometry` says which descriptor belongs to which cell. `samples` is the largest number of evaluations
+    that an elite may be the mean of. Memory use grows with the number of elites.
+    """
 
     def __init__(self, geometry: Geometry, n_parameters: int, *, samples: int = 1) -> None:
         self.geometry = geometry
         self._n = 0
-        dimensions = len(geometry.arrays()["descriptor_bounds"])
+        dimensions = len(geometry.bounds)
         room = min(geometry.n_cells or USUAL_CELLS, RESERVED_BYTES // (4 * n_parameters + 64) + 1)
         self._columns = Evaluated(
             solutions=np.empty((room, n_parameters), np.float32),
@@ -66,7 +51,7 @@ class Archive:
 
     @property
     def elites(self) -> Evaluated:
-        """The elites, read-only; good until the next insertion."""
+        """The elites, read-only. Valid until the next insertion."""
         elites = self._columns[: self._n]
         for field in fields(elites):
             getattr(elites, field.name).flags.writeable = False
@@ -74,13 +59,13 @@ class Archive:
 
     @property
     def cells(self) -> Cells:
-        """The elites' cells, read-only; good until the next insertion."""
+        """The cells of the elites, read-only. Valid until the next insertion."""
         cells = self._cells[: self._n]
         cells.flags.writeable = False
         return cells
 
     def insert(self, batch: Evaluated) -> int:
-        """Insert solutions as if one by one in their order; return how many cells changed."""
+        """Insert solutions, as if one by one in their order; return how many cells changed."""
         self._require_fitting(batch)
         rows = np.flatnonzero(batch.valid)
         winners, cells = self._contest(batch.fitness[rows], batch.descriptors[rows])
@@ -88,7 +73,7 @@ class Archive:
         return len(cells)
 
     def _require_fitting(self, batch: Evaluated) -> None:
-        """Refuse, before anything is changed, rows of another shape."""
+        """Refuse rows of another shape before anything is changed."""
         columns = self._columns
         fits = (
             batch.solutions.shape[1:] == columns.solutions.shape[1:]
@@ -109,7 +94,7 @@ class Archive:
     ) -> tuple[NDArray[np.intp], Cells]:
         """Return which candidates end up in the archive, and in which cells."""
         cells = self.geometry.cells(descriptors)
-        order = np.lexsort((-fitness, cells))  # stable: of equals the first
+        order = np.lexsort((-fitness, cells))  # stable: of equal ones the first
         changes = np.diff(cells[order], prepend=-1) != 0
         best = order[changes]
         _, arrivals = np.unique(cells, return_index=True)  # when each cell was first reached
@@ -141,7 +126,7 @@ class Archive:
             column[rows, :known] = getattr(batch, name)[winners]
             column[rows, known:] = filler
         for row, winner in zip(rows.tolist(), winners.tolist(), strict=True):
-            self._columns.solutions[row] = batch.solutions[winner]  # one by one: no copy of many in between
+            self._columns.solutions[row] = batch.solutions[winner]  # one by one: no temporary copy of many
 
     def _grow(self, capacity: int) -> None:
 
@@ -154,12 +139,12 @@ class Archive:
         self._columns, self._cells = Evaluated(**columns), larger(self._cells)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the elites and their cells, row by row; good until the next insertion."""
+        """Return the elites and their cells, row by row. Valid until the next insertion."""
         elites = self.elites
         return {"cells": self.cells, **{field.name: getattr(elites, field.name) for field in fields(elites)}}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Become the archive that `state` was taken from; its arrays are copied."""
+        """Become the archive that `state` was taken from. Its arrays are copied."""
         cells = state["cells"]
         self._n = len(cells)
         if self._n > len(self._cells):

@@ -1,4 +1,4 @@
-"""Solutions together with what their evaluation gave: what algorithms are told, and what archives hold."""
+"""Solutions with their results: what algorithms are told, and what archives hold."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from qdbench.seeds import Seeds
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """Solutions, one row each, with fitness and descriptor.
+    """Solutions with fitness and descriptor, one row each.
 
-    An evaluation is one episode with a number and a seed. A solution that was sampled k times has k
-    of both; rows with fewer samples are filled up with evaluation -1 and seed 0.
+    An evaluation is one episode; it has a number and a seed. A solution that was evaluated k times has k of
+    both. Unused places have evaluation -1 and seed 0.
     """
 
     solutions: Parameters  #: (n, parameters) float32
     fitness: NDArray[np.float64]  #: (n,) NaN where invalid
     descriptors: NDArray[np.float64]  #: (n, dimensions) raw, never clipped; NaN where invalid
     evaluations: NDArray[np.int64]  #: (n, k) numbers of the evaluations, counted from 0
-    seeds: Seeds  #: (n, k) the evaluations' seeds
+    seeds: Seeds  #: (n, k) seeds of the evaluations
 
     def __len__(self) -> int:
         return len(self.fitness)

@@ -1,25 +1,61 @@
-"""Two fixed ways to divide the box of descriptors: a grid, and the regions of a Voronoi tessellation."""
+"""How descriptors are divided into cells: a grid, a CVT, or no cells but a minimum distance."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
 
-from qdbench.archives.archive import Cells
+from qdbench.errors import InvalidInput
 from qdbench.seeds import stream
+
+Cells = NDArray[np.int64]
 
 SAMPLES_PER_CENTROID = 20
 LLOYD_STEPS = 10
 
 
+class Geometry(Protocol):
+    """How descriptors are divided into cells."""
+
+    @property
+    def kind(self) -> str:
+        """The name of the geometry in files."""
+
+    @property
+    def bounds(self) -> NDArray[np.float64]:
+        """The descriptor bounds, (dimensions, 2)."""
+
+    @property
+    def n_cells(self) -> int | None:
+        """The number of cells; None for an unstructured archive."""
+
+    def cells(self, descriptors: NDArray[np.float64]) -> Cells:
+        """Return the cell of every descriptor. Values outside the bounds count into the border cells."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays from which `geometry_from` makes the same geometry."""
+
+
+def geometry_from(kind: str, arrays: Mapping[str, NDArray[Any]]) -> Geometry:
+    """Return the geometry that a file describes."""
+    bounds = arrays["descriptor_bounds"]
+    if kind == "grid":
+        return Grid(bounds, arrays["shape"].tolist())
+    if kind == "cvt":
+        return Cvt(bounds, arrays["centroids"])
+    if kind == "unstructured":
+        return Unstructured(bounds, float(arrays["threshold"]))
+    raise InvalidInput(f"no geometry {kind!r}; there are grid, cvt and unstructured")
+
+
 class Box:
-    """The bounds of a descriptor, and descriptors as shares of it."""
+    """The descriptor bounds, and descriptors normalised by them."""
 
     def __init__(self, bounds: ArrayLike) -> None:
         self.bounds = np.array(bounds, np.float64).reshape(-1, 2)  #: (dimensions, 2)
@@ -27,17 +63,18 @@ class Box:
         self._width = self.bounds[:, 1] - self._low
 
     def shares(self, descriptors: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return descriptors in units of the box: 0 to 1 inside it."""
+        """Return normalised descriptors: 0 to 1 within the bounds."""
         return (descriptors - self._low) / self._width
 
 
 class Grid:
-    """Equal cells along every dimension, numbered row by row (the last dimension runs fastest)."""
+    """Cells of equal size along every dimension, numbered row by row (the last dimension varies fastest)."""
 
     kind = "grid"
 
     def __init__(self, bounds: ArrayLike, shape: Sequence[int]) -> None:
         self._box = Box(bounds)
+        self.bounds = self._box.bounds  #: (dimensions, 2)
         self.shape = tuple(shape)
         self.n_cells = prod(self.shape)
         self._counts = np.array(self.shape, np.float64)
@@ -46,34 +83,36 @@ class Grid:
         return (
             isinstance(other, Grid)
             and self.shape == other.shape
-            and np.array_equal(self._box.bounds, other._box.bounds)
+            and np.array_equal(self.bounds, other.bounds)
         )
 
     __hash__ = None  # type: ignore[assignment]  # nothing needs a grid as a key
 
     def cells(self, descriptors: NDArray[np.float64]) -> Cells:
-        """Return the cell of every descriptor; values outside the bounds count into the border."""
+        """Return the cell of every descriptor. Values outside the bounds count into the border cells."""
         along = np.clip(self._box.shares(descriptors) * self._counts, 0, self._counts - 1)
         cells: Cells = np.ravel_multi_index(tuple(along.astype(np.int64).T), self.shape)
         return cells
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the bounds, and the number of cells along every dimension."""
-        return {"descriptor_bounds": self._box.bounds, "shape": np.array(self.shape, np.int64)}
+        return {"descriptor_bounds": self.bounds, "shape": np.array(self.shape, np.int64)}
 
 
 class Cvt:
-    """Cells around centroids that are spread evenly over the box (Vassiliades et al. 2018).
+    """A centroidal Voronoi tessellation: cells around evenly spread centroids (Vassiliades et al. 2018).
 
-    A descriptor belongs to the nearest centroid, measured in shares of the box, so that dimensions of
-    different units weigh alike; outside the box it is moved to the border first, as in a grid.
+    A descriptor belongs to the nearest centroid. Distances are between normalised descriptors, so that
+    dimensions with different units have equal weight. A descriptor outside the bounds is first moved to the
+    border, as in a grid.
     """
 
     kind = "cvt"
 
     def __init__(self, bounds: ArrayLike, centroids: NDArray[np.float64]) -> None:
         self._box = Box(bounds)
-        self.centroids = centroids  #: (cells, dimensions) in shares of the box
+        self.bounds = self._box.bounds  #: (dimensions, 2)
+        self.centroids = centroids  #: (cells, dimensions) normalised
         self.n_cells = len(centroids)
         self._tree = KDTree(centroids)
 
@@ -83,16 +122,37 @@ class Cvt:
         return nearest.astype(np.int64)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the bounds, and the centroids in shares of the box."""
-        return {"descriptor_bounds": self._box.bounds, "centroids": self.centroids}
+        """Return the bounds and the normalised centroids."""
+        return {"descriptor_bounds": self.bounds, "centroids": self.centroids}
+
+
+class Unstructured:
+    """No cells, only a minimum distance between elites. The cell of an elite is the number of its row."""
+
+    kind = "unstructured"
+    n_cells = None
+
+    def __init__(self, bounds: ArrayLike, threshold: float) -> None:
+        self.box = Box(bounds)
+        self.bounds = self.box.bounds  #: (dimensions, 2)
+        self.threshold = threshold
+        """The minimum distance between normalised descriptors."""
+
+    def cells(self, descriptors: NDArray[np.float64]) -> Cells:
+        """Return a cell of its own for every descriptor: the number of its row."""
+        return np.arange(len(descriptors))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the bounds and the threshold."""
+        return {"descriptor_bounds": self.bounds, "threshold": np.array(self.threshold)}
 
 
 @lru_cache(maxsize=4)
 def centroids(n: int, dimensions: int) -> NDArray[np.float64]:
-    """Return `n` evenly spread points of the unit box, always the same: k-means over uniform samples.
+    """Return `n` evenly spread points of the unit cube, always the same: k-means over uniform samples.
 
-    A fixed number of Lloyd's steps from a low-discrepancy start, the samples from a fixed stream, so that
-    every replication of a task has the same cells.
+    It makes a fixed number of Lloyd's steps from a low-discrepancy start. The samples come from a fixed
+    random stream. So every replication of a task has the same cells.
     """
     samples = stream(0, "cvt", n, dimensions).random((n * SAMPLES_PER_CENTROID, dimensions))
     points = _low_discrepancy(n, dimensions)

@@ -1,11 +1,14 @@
-"""An archive without cells: elites keep their distance from one another.
+"""An archive without cells: elites keep a minimum distance from each other.
 
-The rule, after Cully and Demiris (2018, "Quality and diversity optimization: a unifying modular
-framework"), without their epsilon: a solution farther than `threshold` from every elite is added. One
-within the threshold of exactly one elite competes with it, and replaces it if strictly fitter. One
-within the threshold of two or more is turned away: replacing one would leave it too close to the other.
-So elites are always farther than the threshold from each other. Distances are Euclidean, in shares of
-the box of descriptors; nothing is clipped.
+The rule of Cully and Demiris (2018, "Quality and diversity optimization: a unifying modular framework"),
+without their epsilon, depends on how many elites are within `threshold` of the new solution:
+
+- none: it is added;
+- exactly one: it replaces that elite if it is strictly fitter;
+- two or more: it is rejected. If it replaced one, it would be too close to the other.
+
+So elites are always farther than the threshold from each other. Distances are Euclidean, between normalised
+descriptors; nothing is clipped.
 """
 
 from __future__ import annotations
@@ -15,47 +18,28 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from qdbench.archives.archive import Archive, Cells
+from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
-from qdbench.archives.geometry import Box
+from qdbench.archives.geometry import Cells, Geometry, Unstructured
 
 CHUNK = 256
-"""Candidates that are compared at once; more would only make longer lists of neighbours."""
-
-
-class Apart:
-    """No cells, only a distance to keep; every elite has a place of its own, numbered by its row."""
-
-    kind = "unstructured"
-    n_cells = None
-
-    def __init__(self, bounds: ArrayLike, threshold: float) -> None:
-        self.box = Box(bounds)
-        self.threshold = threshold
-
-    def cells(self, descriptors: NDArray[np.float64]) -> Cells:
-        """Return one place per descriptor: there is nothing to share."""
-        return np.arange(len(descriptors))
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the bounds and the threshold."""
-        return {"descriptor_bounds": self.box.bounds, "threshold": np.array(self.threshold)}
+"""Candidates that are compared at once. More would only make longer lists of neighbours."""
 
 
 class UnstructuredArchive(Archive):
-    """Elites that are farther than a threshold from each other; each is the only one of its cell."""
+    """Elites that are farther than a threshold from each other; each has a cell of its own."""
 
-    geometry: Apart
+    geometry: Unstructured
 
-    def __init__(self, geometry: Apart, n_parameters: int, *, samples: int = 1) -> None:
+    def __init__(self, geometry: Unstructured, n_parameters: int, *, samples: int = 1) -> None:
         super().__init__(geometry, n_parameters, samples=samples)
-        self._places = np.empty((0, len(geometry.box.bounds)))  # of the elites, in shares of the box
+        self._places = np.empty((0, len(geometry.bounds)))  # normalised descriptors of the elites
 
     def insert(self, batch: Evaluated) -> int:
-        """Insert solutions as if one by one in their order; return how many elites changed."""
+        """Insert solutions, as if one by one in their order; return how many elites changed."""
         return sum(super(UnstructuredArchive, self).insert(part) for part in _parts(batch))
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -102,7 +86,7 @@ class UnstructuredArchive(Archive):
         lists = KDTree(self._places).query_ball_point(candidates, threshold * (1 + 1e-9))
         counts = [len(found) for found in lists]
         found = np.concatenate(lists).astype(np.intp)
-        # the tree's sums may round differently from case to case; the last word has one formula
+        # the tree may round its sums differently from case to case, so one formula decides
         apart = self._distances(self._places[found], np.repeat(candidates, counts, axis=0))
         rows = iter(zip(found.tolist(), (apart <= threshold).tolist(), strict=True))
         return [[row for row, is_near in islice(rows, count) if is_near] for count in counts]
@@ -111,10 +95,17 @@ class UnstructuredArchive(Archive):
     def _distances(here: NDArray[np.float64], there: NDArray[np.float64]) -> NDArray[np.float64]:
         squares = np.square(here - there)
         total = squares[..., 0].copy()
-        for dimension in range(1, squares.shape[-1]):  # in this order, whatever the shape
+        for dimension in range(1, squares.shape[-1]):  # always in this order, for any shape
             total += squares[..., dimension]
         return np.sqrt(total)
 
 
 def _parts(batch: Evaluated) -> list[Evaluated]:
     return [batch[start : start + CHUNK] for start in range(0, len(batch), CHUNK)]
+
+
+def empty_archive(geometry: Geometry, n_parameters: int = 0, *, samples: int = 1) -> Archive:
+    """Return an empty archive of this geometry."""
+    if isinstance(geometry, Unstructured):
+        return UnstructuredArchive(geometry, n_parameters, samples=samples)
+    return Archive(geometry, n_parameters, samples=samples)

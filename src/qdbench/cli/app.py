@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,6 +15,8 @@ from qdbench.errors import InvalidInput
 if TYPE_CHECKING:
     from qdbench import Task
 
+EXIT_FAILED = 1
+
 app = typer.Typer(
     name="qdbench",
     help="Benchmark Quality-Diversity algorithms that evolve neural robot controllers.",
@@ -22,35 +24,74 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 TaskName = Annotated[
-    str, typer.Argument(metavar="TASK", help="A name from `qdbench tasks`, or module:attribute.")
+    str,
+    typer.Argument(
+        metavar="TASK", help="A name from `qdbench tasks`, or module:attribute for your own task."
+    ),
 ]
 SolutionsFile = Annotated[
-    Path | None, typer.Option("--solutions", metavar="FILE.npy", help="Solutions, float32, one row each.")
+    Path | None,
+    typer.Option(
+        "--solutions",
+        metavar="FILE",
+        help="Evaluate the solutions in this file: an .npy array (float32, one row each), or an .npz "
+        "file with an array `solutions`, such as a run's archive.npz.",
+    ),
 ]
 RandomCount = Annotated[
-    int | None, typer.Option("--random", metavar="N", help="Use N fresh random policies.")
+    int | None, typer.Option("--random", metavar="N", help="Evaluate N random solutions.")
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Root seed of the random policies and the episodes.")]
+Seed = Annotated[int, typer.Option(min=0, help="Root seed of the random solutions and of the episodes.")]
 EpisodeLength = Annotated[
-    int | None, typer.Option(metavar="T", help="Control steps at most. [default: 1000]")
+    int | None,
+    typer.Option(
+        metavar="T",
+        help="Control steps per episode. The same as --task-set episode_length=T.",
+        show_default="the task's; 1000 for the nine tasks",
+    ),
 ]
 ResetNoise = Annotated[
-    float | None, typer.Option(help="± on joint angles and velocities. [default: the task's]")
+    float | None,
+    typer.Option(
+        metavar="X",
+        help="Start noise, uniform in ±X on joint angles and velocities. The same as "
+        "--task-set reset_noise=X.",
+        show_default="the task's",
+    ),
 ]
-Workers = Annotated[int | None, typer.Option(metavar="W", help="Threads. [default: all cores]")]
+TaskSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--task-set",
+        metavar="NAME=VALUE",
+        help="Set an option of the task. May be repeated. Examples: hidden=64x64, cells=30x30, "
+        "descriptor_bounds=-5:5x-5:5.",
+    ),
+]
+Workers = Annotated[
+    int | None, typer.Option(metavar="W", help="Number of threads.", show_default="all cores")
+]
 Results = Annotated[
-    list[Path], typer.Argument(metavar="RESULTS...", help="Folders of runs, or folders with runs below.")
+    list[Path],
+    typer.Argument(metavar="RESULTS...", help="Run folders, or folders that contain run folders."),
 ]
 OnlyTasks = Annotated[
-    list[str] | None, typer.Option("--task", metavar="T", help="Only this task; repeat for several.")
+    list[str] | None,
+    typer.Option(
+        "--task", metavar="T", help="Use only runs of this task. May be repeated.", show_default="all tasks"
+    ),
 ]
-IntervalKind = Annotated[
+IntervalOption = Annotated[
     Literal["fixed", "pooled"],
-    typer.Option("--interval", help="Of the QD score: the task's own, or all fitness values of all runs."),
+    typer.Option(
+        "--interval",
+        help="Interval of the QD score: the task's fixed one, or the range of all fitness values of all "
+        "runs.",
+    ),
 ]
 MeasuredOn = Annotated[
     Literal["own", "grid"],
-    typer.Option("--on", help="Measure on each algorithm's own container, or all on the task's grid."),
+    typer.Option("--on", help="Measure each algorithm on its own archive, or all on the task's grid."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -64,23 +105,28 @@ def _root(
         raise typer.Exit
 
 
-def command_line(name: str, task_name: str, options: dict[str, Any]) -> str:
-    """Return a command that can be pasted; options that are None are left out."""
-    words = [str(word) for pair in options.items() if pair[1] is not None for word in pair]
-    return shlex.join(["qdbench", name, task_name, *words])
+def command_line(name: str, argument: str, options: dict[str, Any]) -> str:
+    """Return a command line to copy. Options that are None are left out; lists are repeated."""
+    words = []
+    for option, value in options.items():
+        for one in value if isinstance(value, list) else [value]:
+            words += [] if one is None else [option, str(one)]
+    return shlex.join(["qdbench", name, argument, *words])
 
 
-def chosen_task(name: str, episode_length: int | None, reset_noise: float | None) -> Task:
-    """Return the task of that name with the options that were given."""
-    options = {"episode_length": episode_length, "reset_noise": reset_noise}
-    return qdbench.make(name, **{key: value for key, value in options.items() if value is not None})
+def chosen_task(
+    name: str, episode_length: int | None, reset_noise: float | None, settings: Sequence[str] | None
+) -> Task:
+    """Return the task of that name, with the given options."""
+    from qdbench.tasks.options import read_options
 
-
-def require_writable(path: Path, *endings: str) -> None:
-    """Say so before the work, not after it, when a result could not be written."""
-    if path.suffix not in endings:
-        raise InvalidInput(f"cannot write {str(path)!r}: its name must end in {' or '.join(endings)}")
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+    task = qdbench.make(name)
+    shortcuts = {"episode_length": episode_length, "reset_noise": reset_noise}
+    given = {key: value for key, value in shortcuts.items() if value is not None}
+    options = read_options(task, settings or ())
+    twice = next((key for key in given if key in options), None)
+    if twice is not None:
         raise InvalidInput(
-            f"cannot write {str(path)!r}: its folder is missing or read-only, or it is a folder"
+            f"{twice} is given twice: by --{twice.replace('_', '-')} and by --task-set; give it once"
         )
+    return qdbench.make(name, **options, **given)

@@ -1,16 +1,15 @@
-"""The command `compare`: algorithms side by side, in tables."""
+"""The command `compare`: tables that compare algorithms."""
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from qdbench import terminal
-from qdbench.cli.app import AsJson, IntervalKind, MeasuredOn, OnlyTasks, Results, app
-from qdbench.errors import InvalidInput
+from qdbench.cli import terminal
+from qdbench.cli.app import AsJson, IntervalOption, MeasuredOn, OnlyTasks, Results, app
+from qdbench.cli.measuring import measured, say_next
 
 if TYPE_CHECKING:
     from qdbench.analysis.compare import Comparison
@@ -21,73 +20,60 @@ if TYPE_CHECKING:
 def compare(
     results: Results,
     tasks: OnlyTasks = None,
-    interval: IntervalKind = "fixed",
+    interval: IntervalOption = "fixed",
     on: MeasuredOn = "own",
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write compare.md, compare.tex, compare.csv and pairs.csv there."),
+        typer.Option(
+            metavar="DIR",
+            help="Write compare.md, compare.tex, compare.csv and pairs.csv into this folder.",
+            show_default="print only",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare algorithms: estimates over replications, tests of every pair, an aggregate over tasks.
 
-    Unfinished, failed and damaged runs are named and left out; runs with other tasks, budgets or options
+    Unfinished, failed and damaged runs are left out and named. Runs of different tasks, budgets or options
     under one name are refused.
     """
-    from qdbench.analysis import tables as made
-    from qdbench.analysis.collect import collect
     from qdbench.analysis.compare import compare as compared
+    from qdbench.analysis.table_files import FILES
+    from qdbench.analysis.table_files import as_json as in_json
+    from qdbench.store.files import require_folder
 
-    if out is not None and any(path.exists() and not path.is_dir() for path in (out, *out.parents)):
-        raise InvalidInput(f"cannot write into {str(out)!r}: it is not a folder")
-    collected = collect(results, tasks=tasks or ())
-    comparison = compared(collected, interval=interval, on=on)
     if out is not None:
-        _write(comparison, out)
-    _warn(comparison)
+        require_folder(out)
+    found = measured(results, tasks, interval, on)
+    comparison = compared(found, out=out)
     if as_json:
-        return terminal.print_json(made.as_json(comparison))
-    for table in made.tables(comparison, exploratory=False):
-        _print_table(table)
-    for sentence in made.METHOD:
-        terminal.out.print(sentence)
+        return terminal.print_json(in_json(comparison))
+    print_comparison(comparison)
     if out is not None:
-        terminal.out.print(f"Written: {', '.join(str(out / name) for name in made.FILES)}", soft_wrap=True)
-    elif len(comparison.pairs) > sum(pair.primary for pair in comparison.pairs):
-        terminal.out.print("The tests of the other metrics are in what --out DIR writes, and in --json.")
-    command = ["qdbench", "plot" if _corrected(comparison) else "correct", *map(str, results)]
-    return terminal.out.print(f"Next: {shlex.join(command)}", soft_wrap=True)
+        terminal.out.print(f"Written: {', '.join(str(out / name) for name in FILES)}", soft_wrap=True)
+    elif any(not pair.primary for pair in comparison.pairs):
+        terminal.out.print("Tests of the other metrics: --out DIR or --json.")
+    return say_next("plot" if found.is_all_corrected else "correct", results)
 
 
-def _corrected(comparison: Comparison) -> bool:
-    entries = (entry for task in comparison.tasks for entry in task.entries)
-    return all(entry.estimate.n == entry.n_runs for entry in entries if entry.metric == "corrected_qd_score")
+def print_comparison(comparison: Comparison) -> None:
+    """Print all tables except the exploratory ones, and how to read them."""
+    from qdbench.analysis.tables import METHOD, tables
 
-
-def _write(comparison: Comparison, out: Path) -> None:
-    from qdbench.analysis.tables import FILES
-    from qdbench.experiments.files import write_text
-
-    out.mkdir(parents=True, exist_ok=True)
-    for name, text in FILES.items():
-        write_text(out / name, text(comparison))
-
-
-def _warn(comparison: Comparison) -> None:
-    """Say on stderr what must not be overlooked."""
-    for one in comparison.skipped:
-        terminal.err.print(f"skipped: {one.path}: {one.reason}", soft_wrap=True)
-    for task in comparison.tasks:
-        for warning in task.warnings:
-            terminal.err.print(f"WARNING: {warning}", style="bold red", soft_wrap=True)
+    for table in tables(comparison, exploratory=False):
+        _print_table(table)
+    for sentence in METHOD:
+        terminal.out.print(sentence)
 
 
 def _print_table(table: Table) -> None:
+    from qdbench.analysis.tables import TEXT_COLUMNS
+
     terminal.out.print(table.title, style="bold", soft_wrap=True)
     if table.rows:
         rows = terminal.table(*table.columns)
         for column in rows.columns:
-            if column.header in ("algorithm", "metric", "A", "B"):
+            if column.header in TEXT_COLUMNS:
                 column.justify = "left"
         for row in table.rows:
             rows.add_row(*row)

@@ -9,30 +9,31 @@ from typing import Annotated
 
 import typer
 
-from qdbench import terminal
-from qdbench.cli.app import Workers, app, command_line
-from qdbench.cli.experiment import EXIT_FAILED, NReevaluations
+from qdbench.cli import terminal
+from qdbench.cli.app import EXIT_FAILED, Workers, app, command_line
+from qdbench.cli.run import NReevaluations
 from qdbench.errors import InvalidInput, QdbenchError
 
 
 @app.command()
 def correct(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or folders with runs below.")
+        list[Path], typer.Argument(metavar="RUN...", help="Run folders, or folders that contain run folders.")
     ],
     reevaluations: NReevaluations = 50,
     workers: Workers = None,
 ) -> None:
-    """Re-evaluate the elites of finished or stopped runs, and print what is left of their metrics.
+    """Re-evaluate the elites of finished or stopped runs, and print corrected metrics and losses.
 
-    What was re-evaluated before is not done again; the same command continues after an interruption.
+    Each elite is re-evaluated only once: after an interruption, the same command continues.
     """
-    from qdbench.analysis.collect import run_folders
-    from qdbench.experiments.correct import correct_run
+    from qdbench.experiments.correcting import correct_run
+    from qdbench.experiments.evaluators import Threads
     from qdbench.experiments.interrupt import Interrupt, Interrupted
+    from qdbench.store.folder import run_folders
     from qdbench.tasks.contract import checked_workers
 
-    folders, n_workers = run_folders(runs), checked_workers(workers)
+    folders, evaluators = run_folders(runs), Threads(checked_workers(workers))
     interrupt = Interrupt()
     done: list[Path] = []
     failed: list[str] = []
@@ -43,8 +44,9 @@ def correct(
                 bars(label, made, max(total, 1), f"{made:,} of {total:,} re-evaluations")
 
             try:
-                elsewhere = correct_run(folder, reevaluations, n_workers, interrupt, progress)
-                differs = f"; the run was made elsewhere ({'; '.join(elsewhere)})" if elsewhere else ""
+                elsewhere = correct_run(folder, reevaluations, evaluators, interrupt, progress)
+                there = "the run was made on another CPU or with other versions"
+                differs = f"; {there} ({'; '.join(elsewhere)})" if elsewhere else ""
                 bars(str(folder), None, 1, f"corrected{differs}")
                 done.append(folder)
             except Interrupted:
@@ -52,12 +54,12 @@ def correct(
             except (QdbenchError, OSError) as error:
                 failed.append(f"{folder}: {error}")
                 bars(str(folder), None, 1, "failed")
-            except Exception as error:  # of a user's task: the other runs go on
+            except Exception as error:  # of a user's task: the other runs continue
                 failed.append(f"{folder}: {type(error).__name__}: {' '.join(str(error).split())}")
                 bars(str(folder), None, 1, "failed")
     failed += _print_losses(done)
     if interrupt.signal is not None:
-        terminal.err.print("stopped; the same command continues")
+        terminal.err.print("stopped; the same command continues it")
         raise typer.Exit(128 + interrupt.signal)
     if failed and not done:
         raise InvalidInput("; ".join(failed))
@@ -68,10 +70,12 @@ def correct(
 
 
 def _print_losses(folders: list[Path]) -> list[str]:
-    """Print what is left of the metrics; return which runs cannot be measured, and why."""
+    """Print corrected metrics and losses; return which runs cannot be measured, and why."""
     import qdbench
     from qdbench.analysis.measures import final, fixed_interval
-    from qdbench.analysis.warnings_of_runs import about_max_fitness, warnings_of
+    from qdbench.analysis.warnings_of_runs import warnings_of
+    from qdbench.metrics.metric import corrected, loss
+    from qdbench.metrics.numbers import percent
 
     table = terminal.table("run", "coverage", "loss", "QD score", "loss", "max fitness", "loss")
     lost, failed, measured = 0, [], []
@@ -88,24 +92,25 @@ def _print_losses(folders: list[Path]) -> list[str]:
         lost += int(found["lost_elites"])
         row = []
         for name, digits in (("coverage", 0), ("qd_score", 1), ("max_fitness", 1)):
-            loss = found[f"{name}_loss"]
-            row.append(f"{found[name]:,.{digits}f} → {found[f'corrected_{name}']:,.{digits}f}")
-            row.append("undefined" if isnan(loss) else f"{loss:.1%}")
+            row.append(f"{found[name]:,.{digits}f} → {found[corrected(name)]:,.{digits}f}")
+            row.append("undefined" if isnan(found[loss(name)]) else percent(found[loss(name)], 1))
         table.add_row(str(folder), *row)
-    if measured:
-        terminal.out.print(table)
-        intervals = {run.record["task"]["name"]: fixed_interval(run) for run in measured}
-        each = "; ".join(f"{task} [{low:,g}, {high:,g}]" for task, (low, high) in intervals.items())
+    if not measured:
+        return failed
+    terminal.out.print(table)
+    facts = {run.record.task.name: run for run in measured}
+    each = "; ".join("{} [{:,g}, {:,g}]".format(task, *fixed_interval(run)) for task, run in facts.items())
+    terminal.out.print(
+        f"uncorrected → corrected. QD scores and losses are on the fixed interval: {each}. "
+        "Loss is undefined if the uncorrected value is ≤ 0.",
+        soft_wrap=True,
+    )
+    for remark in filter(None, (run.record.facts.remark_on_max_fitness for run in facts.values())):
+        terminal.out.print(remark, soft_wrap=True)
+    if lost:
         terminal.out.print(
-            f"before → corrected; QD scores and losses on the fixed interval: {each}; a loss of what is not "
-            "above 0 is undefined",
-            soft_wrap=True,
+            f"{lost:,} elites had an invalid re-evaluation: they are not in the corrected archives."
         )
-        for sentence in filter(None, map(about_max_fitness, intervals)):
-            terminal.out.print(sentence, soft_wrap=True)
-        if lost:
-            terminal.out.print(f"{lost:,} elites had an invalid re-evaluation and are lost")
-        results = os.path.relpath(folders[0].absolute().parent.parent)
-        following = command_line("plot", results, {})
-        terminal.out.print(f"Next: {following}", soft_wrap=True)
+    following = command_line("plot", os.path.relpath(folders[0].absolute().parent.parent), {})
+    terminal.out.print(f"Next: {following}", soft_wrap=True)
     return failed

@@ -1,62 +1,64 @@
-"""A picture of an archive of one or two dimensions, made of characters."""
+"""A picture of an archive with one or two dimensions, as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from qdbench import terminal
+from qdbench.cli import terminal
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from qdbench.experiments.loading import StoredArchive
-    from qdbench.report.raster import Image
+    from qdbench.reports.raster import Image
+    from qdbench.store.loading import StoredRun
 
 SHADES = ".:-=+*#%@"
 VIRIDIS = tuple(
     map(bytes.fromhex, ("472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", "addc30", "fde725"))
 )
-"""Safe for the colour-blind; without its darkest eighth, which a black terminal would swallow."""
-STRIP, STRIP_ROWS = 90, 2  # columns and rows of a picture of one dimension
-SQUARE = 36  # columns and rows of one of two dimensions, in characters; coloured ones are finer
+"""Safe for the colour-blind. The darkest eighth is left out: it is invisible on a black terminal."""
+STRIP, STRIP_ROWS = 90, 2  # columns and rows of a picture with one dimension
+SQUARE = 36  # columns and rows of a picture with two dimensions, in characters; coloured ones are finer
 COLOURED_SQUARE = 64
 
 
-def picture(archive: StoredArchive) -> list[Text]:
-    """Return the lines of a framed picture of one or two dimensions, and what it means."""
+def picture(run: StoredRun) -> list[Text]:
+    """Return the lines of a framed picture of an archive with one or two dimensions, with a legend."""
     from rich.text import Text
 
-    from qdbench.report.raster import pooled, raster
+    from qdbench.reports.raster import pooled, raster
 
     console = terminal.out
     coloured = bool(console.color_system) and not console.no_color and not console.options.ascii_only
-    (left, right), *upwards = archive.geometry["descriptor_bounds"].tolist()
+    archive, names = run.archive.placed(), run.record.facts.descriptor_names
+    (left, right), *upwards = archive.geometry.bounds.tolist()
     widest = (COLOURED_SQUARE if coloured else SQUARE) if upwards else STRIP
     columns = min(widest, max(console.width - 12, 8))
-    image, block = pooled(raster(archive), columns, columns)
+    image, block = pooled(raster(archive, run.grid), columns, columns)
     zoom = max(columns // max(image.shape), 1)
     image = image.repeat(zoom, axis=1).repeat(zoom if upwards else STRIP_ROWS, axis=0)
-    low, high = float(archive.fitness.min()), float(archive.fitness.max())
+    fitness = archive.elites.fitness
+    low, high = float(fitness.min()), float(fitness.max())
     shades = (image - low) / ((high - low) or 1.0)
     rows = _half_blocks(shades) if coloured else _characters(shades, 2 if upwards else 1)
     bottom, top = (f"{bound:g}" for bound in upwards[0]) if upwards else ("", "")
     margin = " " * (max(len(bottom), len(top)) + 1)
     border = f"+{'-' * len(rows[0])}+"
     along = f"{left:g}", f"{right:g}"
-    name = " descriptor 1 ".center(len(rows[0]) - len("".join(along)))
+    name = f" {names[0]} ".center(len(rows[0]) - len("".join(along)))
     return [
-        *([Text(f"{margin} descriptor 2")] if upwards else []),
+        *([Text(f"{margin} {names[1]}")] if upwards else []),
         Text(f"{top:>{len(margin)}}{border}"),
         *(Text.assemble(margin, "|", row, "|") for row in rows),
         Text(f"{bottom:>{len(margin)}}{border}"),
         Text(f"{margin} {name.join(along)}"),
-        Text.assemble(margin, " ", *_legend(low, high, coloured), _remark(archive, block)),
+        Text.assemble(margin, " ", *_legend(low, high, coloured), _remark(archive.geometry.kind, block)),
     ]
 
 
 def _characters(shades: Image, times: int) -> list[Text]:
-    """Return one row of pixels per line, every mark so many times."""
+    """Return one row of pixels per line; every character is repeated `times` times."""
     from rich.text import Text
 
     def mark(shade: float) -> str:
@@ -66,7 +68,7 @@ def _characters(shades: Image, times: int) -> list[Text]:
 
 
 def _half_blocks(shades: Image) -> list[Text]:
-    """Return two rows of pixels per line: a block's upper half in front, its lower half behind."""
+    """Return two rows of pixels per line: the upper one as foreground, the lower one as background."""
     import numpy as np
     from rich.text import Text
 
@@ -87,7 +89,7 @@ def _half_blocks(shades: Image) -> list[Text]:
 
 
 def _colour(shade: float) -> str:
-    """Return a colour between those of VIRIDIS, and none for NaN."""
+    """Return a colour of VIRIDIS, interpolated; empty for NaN."""
     if shade != shade:
         return ""
     place = shade * (len(VIRIDIS) - 1)
@@ -106,15 +108,15 @@ def _legend(low: float, high: float, coloured: bool) -> list[str | Text | tuple[
     return [f"fitness {low:,.2f} ", *ramp, f" {high:,.2f}"]
 
 
-def _remark(archive: StoredArchive, block: tuple[int, int]) -> str:
-    """Say what a mark stands for where it is not simply a cell."""
-    if archive.kind == "cvt":
-        return "; a mark is the fittest of the cells it touches"
+def _remark(kind: str, block: tuple[int, int]) -> str:
+    """Say what one mark shows, if it is not exactly one cell."""
+    if kind == "cvt":
+        return "; one mark is the fittest of the cells it touches"
     size = shape_text([n for n in block if n > 1])
-    several = f"; a mark is the fittest of {size} cells" if size else ""
-    return several + "; drawn on the task's grid" * (archive.kind != "grid")
+    several = f"; one mark is the fittest of {size} cells" if size else ""
+    return several + "; projected onto the task's grid" * (kind != "grid")
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """Return the shape of a grid in words."""
+    """Return the shape of a grid as text, like 30x30."""
     return "x".join(map(str, shape))

@@ -1,4 +1,4 @@
-"""The command `show`: runs in words, numbers and a picture."""
+"""The command `show`: one run with a picture of its archive, or several runs as a table."""
 
 from __future__ import annotations
 
@@ -11,35 +11,39 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import qdbench
-from qdbench import terminal
-from qdbench.cli.app import AsJson, app, command_line, require_writable
+from qdbench.cli import terminal
+from qdbench.cli.app import AsJson, app, command_line
 from qdbench.cli.picture import picture, shape_text
 from qdbench.errors import DamagedFile, InvalidInput
 
 if TYPE_CHECKING:
-    from qdbench.experiments.loading import StoredArchive, StoredRun
+    from qdbench.store.archive_file import StoredArchive
+    from qdbench.store.loading import StoredRun
+    from qdbench.store.record import Environment
 
 
 @app.command()
 def show(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or folders with runs below.")
+        list[Path], typer.Argument(metavar="RUN...", help="Run folders, or folders that contain run folders.")
     ],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw the archive of one run (.png, .svg, .pdf)."),
+        typer.Option(metavar="FILE", help="Draw the archive of one run into this file (.png, .svg or .pdf)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Summarise runs: how far they came, where their time went, what their archives hold."""
-    from qdbench.analysis.collect import run_folders
+    """Summarise runs: status, time and metrics.
+
+    One run is shown in detail, with a picture of its archive; several runs are shown as a table.
+    """
+    from qdbench.store.files import require_writable
+    from qdbench.store.folder import run_folders
 
     folders = run_folders(runs)
     if out is not None:
         if len(folders) > 1:
-            raise InvalidInput(
-                f"--out draws one archive, but these are {len(folders)} runs; give one of them"
-            )
+            raise InvalidInput(f"--out draws one archive, but you gave {len(folders)} runs; give one of them")
         require_writable(out, ".png", ".svg", ".pdf")
         if find_spec("matplotlib") is None:
             raise InvalidInput("drawing needs matplotlib: pip install 'qdbench[plot]'")
@@ -52,10 +56,10 @@ def show(
             damaged.append(str(error))
             continue
         if out is not None:
-            from qdbench.report.heatmaps import save_archive
+            from qdbench.reports.heatmaps import save_archive
 
             save_archive(run, out)
-        if not as_json:
+        if not as_json and len(folders) == 1:
             _print_run(run, summaries[-1])
     if as_json:
         terminal.print_json(summaries)
@@ -66,17 +70,18 @@ def show(
 
 
 def _print_end(summaries: Sequence[dict[str, Any]], out: Path | None) -> None:
-    """Print all runs side by side, and what to do next."""
+    """Print several runs as a table, and what to do next."""
     if len(summaries) > 1:
         _print_table(summaries)
     if out is not None:
         return terminal.out.print(f"Written: {out}", soft_wrap=True)
     drawable = [summary["run"] for summary in summaries if summary["archive_evaluations"] is not None]
-    following = (
-        command_line("show", drawable[0], {"--out": "archive.png"})
-        if drawable
-        else command_line("resume", summaries[0]["run"], {})
-    )
+    if not drawable:
+        following = command_line("resume", summaries[0]["run"], {})
+    elif len(summaries) > 1:
+        following = command_line("show", drawable[0], {})
+    else:
+        following = command_line("show", drawable[0], {"--out": "archive.png"})
     return terminal.out.print(f"Next: {following}", soft_wrap=True)
 
 
@@ -84,46 +89,42 @@ def _print_end(summaries: Sequence[dict[str, Any]], out: Path | None) -> None:
 
 
 def _summary(run: StoredRun) -> dict[str, Any]:
-    """Return all that is told about a run, as JSON holds it."""
+    """Return everything that is shown about a run, in types that JSON has."""
+    from qdbench.store.plain import as_json
+
     record = run.record
     last = {name: values[-1].item() for name, values in run.metrics.items() if len(values)}
-    at_checkpoint = record["totals"]
-    totals = {name: last.get(name, value) for name, value in at_checkpoint.items()}
+    totals = {name: last.get(name, value) for name, value in vars(record.totals).items()}
     parts = {f"{part}_seconds": totals[f"{part}_seconds"] for part in ("simulation", "algorithm")}
-    archive = _archive(run)
-    cells = record["task"]["options"]["cells"]
+    apart = ("setup", "warm_up", "metrics", "checkpoint", "correction")
+    archive = run.archive if run.has_archive else None
+    own, cells = _own_archive(archive), record.task.cells
+    told = ("task", "algorithm", "seed", "name", "status", "reason", "begun", "updated", "target", "facts")
     return {
         "run": str(run.path),
-        **{key: record[key] for key in ("task", "algorithm", "seed", "name", "status", "reason")},
-        **{key: record[key] for key in ("begun", "updated", "target")},
+        **{key: as_json(getattr(record, key)) for key in told},
         **{key: totals[key] for key in ("evaluations", "iteration", "steps", "invalid")},
-        "checkpoint_evaluations": at_checkpoint["evaluations"],
-        "archive_evaluations": None if archive is None else archive.about["n_evaluations"],
+        "checkpoint_evaluations": record.totals.evaluations,
+        "archive_evaluations": None if archive is None else archive.n_evaluations,
+        "elites": None if archive is None else len(archive),
+        "own_archive": record.own_archive,
         "seconds": totals["seconds"],
         **parts,
         "rest_seconds": totals["seconds"] - sum(parts.values()),
-        **{f"{part}_seconds": totals[f"{part}_seconds"] for part in ("setup", "metrics", "checkpoint")},
-        "container": {**_container(archive), **_scores(last, "", _container(archive)["cells"])},
-        "grid": {"shape": cells, "cells": prod(cells), **_scores(last, "grid_", prod(cells))},
-        "environments": record["environments"],
+        **{f"{part}_seconds": totals[f"{part}_seconds"] for part in apart},
+        "archive": {**own, **_scores(last, "", own["cells"])},
+        "grid": {"shape": list(cells), "cells": prod(cells), **_scores(last, "grid_", prod(cells))},
+        "environments": as_json(record.environments),
     }
 
 
-def _archive(run: StoredRun) -> StoredArchive | None:
-    from qdbench.experiments.store import RunFolder
-
-    return run.archive if RunFolder(run.path).archive_path.exists() else None
-
-
-def _container(archive: StoredArchive | None) -> dict[str, Any]:
-    """Return what an archive is; nothing is known before there is one."""
+def _own_archive(archive: StoredArchive | None) -> dict[str, Any]:
+    """Return kind, shape and number of cells of an archive; None for what is unknown."""
     if archive is None:
         return {"kind": None, "cells": None}
-    geometry = archive.geometry
-    known: dict[str, Any] = {
-        name: geometry[name].tolist() for name in ("shape", "threshold") if name in geometry
-    }
-    return {"kind": archive.kind, **known, "cells": archive.container.n_cells}
+    arrays = archive.geometry.arrays()
+    known: dict[str, Any] = {name: arrays[name].tolist() for name in ("shape", "threshold") if name in arrays}
+    return {"kind": archive.geometry.kind, **known, "cells": archive.geometry.n_cells}
 
 
 def _scores(last: dict[str, Any], prefix: str, cells: int | None) -> dict[str, Any]:
@@ -142,65 +143,61 @@ def _scores(last: dict[str, Any], prefix: str, cells: int | None) -> dict[str, A
 def _print_run(run: StoredRun, summary: dict[str, Any]) -> None:
     from rich.table import Table
 
-    from qdbench.analysis.warnings_of_runs import about_max_fitness
-
     terminal.out.print(summary["run"], style="bold", soft_wrap=True)
     words = Table(box=None, show_header=False, pad_edge=False)
     for label, text in (
-        ("task", _about_task(summary["task"])),
+        ("task", _about_task(run)),
         ("algorithm", _about_algorithm(summary)),
         ("status", _about_status(summary)),
         ("evaluations", _about_evaluations(summary)),
         ("time", _about_time(summary)),
-        *(("ran on", _about_environment(environment)) for environment in summary["environments"]),
+        *(("ran on", _about_environment(environment)) for environment in run.record.environments),
     ):
         words.add_row(label, text)
     terminal.out.print(words)
     terminal.out.print()
     table = terminal.table("measured on", "coverage", "QD score", "max fitness", "min fitness")
-    own, grid = summary["container"], summary["grid"]
-    rows = {
-        f"its own container{_about_container(own)}": own,
-        f"the task's grid: {shape_text(grid['shape'])}": grid,
-    }
-    if own == {"kind": "grid", **grid}:
-        rows = {f"the task's grid, which is its own container: {shape_text(grid['shape'])}": grid}
+    own, grid = summary["archive"], summary["grid"]
+    cells = f"the task's grid: {shape_text(grid['shape'])}"
+    rows = {f"its own archive{_about_archive(own)}": own, cells: grid}
+    if not summary["own_archive"]:
+        elites = "" if summary["elites"] is None else f" of {summary['elites']:,} elites"
+        rows = {f"{cells}, its collection{elites} projected onto it": grid}
+    elif own == {"kind": "grid", **grid}:
+        rows = {f"{cells}, its own archive": grid}
     for label, scores in rows.items():
         share = "" if scores["coverage_share"] is None else f" ({scores['coverage_share']:.1%})"
         numbers = (_number(scores[name]) for name in ("qd_score", "max_fitness", "min_fitness"))
         table.add_row(label, f"{scores['coverage']:,}{share}", *numbers)
     terminal.out.print(table)
-    low, high = summary["task"]["fitness_bounds"]
+    low, high = run.record.task.fitness_bounds
     terminal.out.print(
         f"QD score: the sum of (fitness - low) / (high - low), [low, high] = [{low:,g}, {high:,g}]"
     )
-    if about_max_fitness(summary["task"]["name"]):
-        terminal.out.print(about_max_fitness(summary["task"]["name"]), soft_wrap=True)
-    _print_archive(_archive(run), summary)
+    if run.record.facts.remark_on_max_fitness:
+        terminal.out.print(run.record.facts.remark_on_max_fitness, soft_wrap=True)
+    _print_archive(run, summary)
     terminal.out.print()
 
 
-def _print_archive(archive: StoredArchive | None, summary: dict[str, Any]) -> None:
-    if archive is None:
-        terminal.out.print("No archive yet: it is written when the run ends or is stopped.")
+def _print_archive(run: StoredRun, summary: dict[str, Any]) -> None:
+    if not run.has_archive:
+        terminal.out.print("There is no archive yet. It is written when the run ends or is stopped.")
         return
-    if archive.about["n_evaluations"] != summary["evaluations"]:
-        terminal.out.print(f"The archive is that of {archive.about['n_evaluations']:,} evaluations.")
-    if len(archive.geometry["descriptor_bounds"]) <= 2 and len(archive):
+    if run.archive.n_evaluations != summary["evaluations"]:
+        terminal.out.print(f"This archive was written after {run.archive.n_evaluations:,} evaluations.")
+    if len(run.record.task.cells) <= 2 and len(run.archive):
         terminal.out.print()
-        for line in picture(archive):
+        for line in picture(run):
             terminal.out.print(line, no_wrap=True, crop=False)
 
 
-def _about_task(task: dict[str, Any]) -> str:
-    from qdbench.experiments.plan import as_json
-
-    plain = qdbench.TASKS.get(task["source"])
-    words = [f"{task['name']}, version {task['version']}, fingerprint {task['fingerprint']}"]
-    for name, value in task["options"].items():
-        default = value if plain is None else as_json(getattr(plain, name))
-        if value != default:
-            words.append(f"{name.replace('_', ' ')} {value} instead of {default}")
+def _about_task(run: StoredRun) -> str:
+    task, own = run.record.task, run.record.facts.changed_options
+    words = [f"{task.name}, version {task.version}, fingerprint {task.fingerprint}"]
+    for name, value in task.options.items():
+        if name in own:
+            words.append(f"{name.replace('_', ' ')} {value} instead of {own[name]}")
         elif name == "episode_length":
             words.append(f"episode length {value}")
     return ", ".join(words)
@@ -218,7 +215,7 @@ def _about_status(summary: dict[str, Any]) -> str:
     continued = "the same `qdbench run` command, or `qdbench resume`, continues it"
     if status == "running":
         kept = f"from evaluation {summary['checkpoint_evaluations']:,}"
-        return f"running (last checkpoint {summary['updated']}), or killed: then {continued} {kept}"
+        return f"running (last checkpoint {summary['updated']}); if it was killed, {continued} {kept}"
     if status == "stopped":
         return f"stopped at {summary['updated']}; {continued}"
     reason = f": {summary['reason']}" if summary["reason"] else ""
@@ -239,37 +236,42 @@ def _about_time(summary: dict[str, Any]) -> str:
     shares = (
         f"{part} {summary[f'{part}_seconds'] / total:.1%}" for part in ("simulation", "algorithm", "rest")
     )
-    apart = {"set-up": "setup", "metrics": "metrics", "checkpoints": "checkpoint"}
-    others = (f"{label} {summary[f'{part}_seconds']:,.2f} s" for label, part in apart.items())
+    apart = {"set-up": "setup", "compiling": "warm_up", "metrics": "metrics", "checkpoints": "checkpoint"}
+    others = (
+        f"{label} {summary[f'{part}_seconds']:,.2f} s"
+        for label, part in apart.items()
+        if part != "warm_up" or summary["warm_up_seconds"]
+    )
     rate = summary["evaluations"] / total
-    return f"{total:,.2f} s ({rate:,.0f} evaluations/s): {', '.join(shares)}; besides: {', '.join(others)}"
+    return (
+        f"{total:,.2f} s ({rate:,.0f} evaluations/s): {', '.join(shares)}; not counted: {', '.join(others)}"
+    )
 
 
-def _about_environment(environment: dict[str, Any]) -> str:
-    known = dict(environment)
-    cpu, system = known.pop("cpu", "?"), known.pop("system", "?")
-    workers, jobs, host = known.pop("workers", "?"), known.pop("jobs", 1), known.pop("host", "")
+def _about_environment(where: Environment) -> str:
+    names = ("qdbench", "mujoco", "numpy", "scipy", "python")
+    known = {name: getattr(where, name) for name in names} | where.packages
     versions = ", ".join(f"{name} {version}" for name, version in known.items())
-    beside = f", {jobs} runs at a time" if jobs != 1 else ""
-    where = f" on {host}" if host else ""
-    return f"{cpu}, {system}{where}, {workers} workers{beside}; {versions}"
+    beside = f", {where.jobs} runs at a time" if where.jobs != 1 else ""
+    host = f" on {where.host}" if where.host else ""
+    return f"{where.cpu}, {where.system}{host}, {where.workers} workers{beside}; {versions}"
 
 
-def _about_container(container: dict[str, Any]) -> str:
-    if container["kind"] is None:
+def _about_archive(archive: dict[str, Any]) -> str:
+    if archive["kind"] is None:
         return ""
-    words = f": {container['kind']}"
-    if "shape" in container:
-        return f"{words} {shape_text(container['shape'])}"
-    if "threshold" in container:
-        words += f", threshold {container['threshold']:.3g}"
-    return f"{words}, {container['cells']:,} cells" if container["cells"] else words
+    words = f": {archive['kind']}"
+    if "shape" in archive:
+        return f"{words} {shape_text(archive['shape'])}"
+    if "threshold" in archive:
+        words += f", threshold {archive['threshold']:.3g}"
+    return f"{words}, {archive['cells']:,} cells" if archive["cells"] else words
 
 
 def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
     table = terminal.table("run", "status", "evaluations", "seconds", "coverage", "QD score", "max fitness")
     for summary in summaries:
-        scores = summary["container"]
+        scores = summary["archive"]
         table.add_row(
             summary["run"],
             summary["status"],

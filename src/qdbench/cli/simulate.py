@@ -1,20 +1,19 @@
-"""Commands about tasks and single evaluations: tasks, evaluate, rollout, bench."""
+"""The commands about tasks and single evaluations: `tasks`, `evaluate` and `rollout`."""
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from tokenize import TokenError
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from zipfile import BadZipFile
 
 import typer
 
 import qdbench
-from qdbench import terminal
+from qdbench.cli import terminal
 from qdbench.cli.app import (
     AsJson,
     EpisodeLength,
@@ -23,11 +22,11 @@ from qdbench.cli.app import (
     Seed,
     SolutionsFile,
     TaskName,
+    TaskSettings,
     Workers,
     app,
     chosen_task,
     command_line,
-    require_writable,
 )
 from qdbench.errors import InvalidInput
 
@@ -35,14 +34,14 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.table import Table
 
-    from qdbench import RobotTask, Task
+    from qdbench import Episode, RobotTask, Task
     from qdbench.policy import Parameters
     from qdbench.seeds import Seeds
 
 
 @app.command()
 def tasks(as_json: AsJson = False) -> None:
-    """List the nine tasks: the paper's Table 1."""
+    """List the nine tasks (Table 1 of the paper)."""
     if as_json:
         return terminal.print_json([_facts(task) for task in qdbench.TASKS.values()])
     table = terminal.table(
@@ -70,18 +69,22 @@ def evaluate(
     seed: Seed = 0,
     episode_length: EpisodeLength = None,
     reset_noise: ResetNoise = None,
+    task_settings: TaskSettings = None,
     workers: Workers = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.npz", help="Write all numbers to this file.")
+        Path | None,
+        typer.Option(metavar="FILE.npz", help="Write all numbers to this file.", show_default="print only"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate solutions from a file, or fresh random policies, one episode each."""
+    """Evaluate solutions from a file, or random ones, in one episode each."""
     import numpy as np
 
-    task = chosen_task(task_name, episode_length, reset_noise)
+    task = chosen_task(task_name, episode_length, reset_noise, task_settings)
     solutions, seeds = _solutions(task, solutions_file, random, seed)
     if out is not None:
+        from qdbench.store.files import require_writable
+
         require_writable(out, ".npz")
     start = time.perf_counter()
     with terminal.progress(f"evaluating {task.name}", "evaluations") as progress:
@@ -96,7 +99,7 @@ def evaluate(
         **evaluation.terms,
     }
     if out is not None:
-        from qdbench.experiments.files import write_npz
+        from qdbench.store.files import write_npz
 
         write_npz(out, {**_provenance(task), **columns})
     if as_json:
@@ -111,6 +114,7 @@ def evaluate(
             "--seed": seed,
             "--episode-length": episode_length,
             "--reset-noise": reset_noise,
+            "--task-set": task_settings,
             "--index": int(np.nanargmax(evaluation.fitness)),
         }
         terminal.out.print(f"Next: {command_line('rollout', task_name, options)}", soft_wrap=True)
@@ -121,99 +125,117 @@ def evaluate(
 
 @app.command()
 def rollout(
-    task_name: TaskName,
+    task_or_run: Annotated[
+        str, typer.Argument(metavar="TASK|RUN", help="A task, as in `qdbench evaluate`, or a run folder.")
+    ],
     solutions_file: SolutionsFile = None,
     random: RandomCount = None,
     seed: Seed = 0,
-    index: Annotated[int | None, typer.Option(min=0, help="Which solution. [default: the fittest]")] = None,
+    index: Annotated[
+        int | None,
+        typer.Option(
+            min=0, metavar="I", help="For a task: row of the solution, from 0.", show_default="the fittest"
+        ),
+    ] = None,
+    elite: Annotated[
+        str | None,
+        typer.Option(
+            metavar="best|N",
+            help="For a run: the best elite, or its row in the archive, from 0.",
+            show_default="best",
+        ),
+    ] = None,
+    cell: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I,J",
+            help="For a run: the elite of this cell, by its place along each dimension (3,7) or by its "
+            "number (42).",
+        ),
+    ] = None,
     episode_length: EpisodeLength = None,
     reset_noise: ResetNoise = None,
+    task_settings: TaskSettings = None,
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="A picture (.png, .svg, .pdf) or all numbers (.npz).")
+        Path,
+        typer.Option(metavar="FILE", help="Write a picture (.png, .svg, .pdf) or all numbers (.npz)."),
     ] = Path("episode.png"),
 ) -> None:
-    """Draw one solution's episode, or save it step by step.
+    """Draw the episode of one solution, or save it step by step.
 
-    Solutions and seeds are those of `qdbench evaluate` with the same options.
+    For a task, solutions and seeds are those of `qdbench evaluate` with the same options. For a run, the
+    episode is simulated again with the seed that the elite was found with.
     """
-    task = chosen_task(task_name, episode_length, reset_noise)
-    solutions, seeds = _solutions(task, solutions_file, random, seed)
-    if index is not None and index >= len(solutions):
-        raise InvalidInput(f"--index is {index}, but there are {len(solutions)} solutions, numbered from 0")
-    if not isinstance(task, qdbench.RobotTask):
-        raise InvalidInput(f"{task.name} has no robot whose episode could be drawn")
+    from qdbench.store.files import require_writable
+
     require_writable(out, ".png", ".svg", ".pdf", ".npz")
     if out.suffix != ".npz" and find_spec("matplotlib") is None:
         raise InvalidInput("drawing needs matplotlib: pip install 'qdbench[plot]', or give --out FILE.npz")
-    if index is None:
-        with terminal.progress(f"evaluating {task.name}", "evaluations") as progress:
-            fitness = task.evaluate(solutions, seeds, progress=progress).fitness
-        index = max(range(len(fitness)), key=lambda i: -math.inf if math.isnan(fitness[i]) else fitness[i])
-    episode = task.rollout(solutions[index], int(seeds[index]))
+    if Path(task_or_run).is_dir():
+        others = (solutions_file, random, index, episode_length, reset_noise, task_settings)
+        if any(other is not None for other in others) or seed:
+            raise InvalidInput("for a run, only --elite, --cell and --out are allowed")
+        robot_task, episode, what = _elite_episode(Path(task_or_run), elite, cell)
+    else:
+        if elite is not None or cell is not None:
+            raise InvalidInput(f"--elite and --cell need a run folder, but {task_or_run!r} is not a folder")
+        task = chosen_task(task_or_run, episode_length, reset_noise, task_settings)
+        solutions, seeds = _solutions(task, solutions_file, random, seed)
+        if not isinstance(task, qdbench.RobotTask):
+            raise InvalidInput(f"{task.name} has no robot, so there is no episode to draw; give a robot task")
+        robot_task, index = task, _chosen_index(task, solutions, seeds, index)
+        episode, what = task.rollout(solutions[index], int(seeds[index])), f"solution {index}"
+    _write_episode(robot_task, episode, out)
+    descriptor = ", ".join(f"{x:.3f}" for x in episode.descriptor)
+    end = f"fitness {episode.fitness:.3f}" if episode.valid else "then the simulation diverged"
+    terminal.out.print(f"{robot_task.name}, {what}: {episode.steps} steps, {end}", soft_wrap=True)
+    terminal.out.print(f"descriptor ({descriptor})")
+    terminal.out.print(f"Written: {out}")
+
+
+def _elite_episode(path: Path, elite: str | None, cell: str | None) -> tuple[RobotTask, Episode, str]:
+    """Return the task, the episode of a run's elite, and a text that names the elite."""
+    from qdbench.experiments.replaying import elite_row
+
+    if elite is not None and cell is not None:
+        raise InvalidInput("give --elite or --cell, not both")
+    try:
+        place = None if cell is None else tuple(int(part) for part in cell.split(","))
+        chosen: int | Literal["best"] = "best" if elite in (None, "best") else int(elite or "")
+    except ValueError:
+        raise InvalidInput(
+            f"{cell or elite!r} is not an elite; write --elite best, --elite 5 or --cell 3,7"
+        ) from None
+    run = qdbench.load(path)
+    task, row = run.task, elite_row(run.archive, chosen, place)
+    episode = qdbench.replay(run, row, task=task)
+    if not isinstance(task, qdbench.RobotTask):
+        raise InvalidInput(f"{task.name} has no robot, so there is no episode to draw; give a robot task")
+    return task, episode, f"elite {row} of {path} (evaluation {run.archive.evaluations[row, 0]:,})"
+
+
+def _chosen_index(task: RobotTask, solutions: Parameters, seeds: Seeds, index: int | None) -> int:
+    """Return the row of the solution: the given one, or the fittest."""
+    if index is not None and index >= len(solutions):
+        raise InvalidInput(f"--index is {index}, but there are {len(solutions)} solutions, numbered from 0")
+    if index is not None:
+        return index
+    with terminal.progress(f"evaluating {task.name}", "evaluations") as progress:
+        fitness = task.evaluate(solutions, seeds, progress=progress).fitness
+    return max(range(len(fitness)), key=lambda i: -math.inf if math.isnan(fitness[i]) else fitness[i])
+
+
+def _write_episode(task: RobotTask, episode: Episode, out: Path) -> None:
     if out.suffix == ".npz":
-        from qdbench.experiments.files import write_npz
+        from qdbench.store.files import write_npz
 
         fields = {**_provenance(task), **vars(episode), **episode.terms}
         del fields["terms"]
         write_npz(out, fields)
     else:
-        from qdbench.report.episodes import draw_episode
+        from qdbench.reports.episodes import draw_episode
 
         draw_episode(task, episode, out)
-    descriptor = ", ".join(f"{x:.3f}" for x in episode.descriptor)
-    end = f"fitness {episode.fitness:.3f}" if episode.valid else "then the simulation diverged"
-    terminal.out.print(f"{task.name}, solution {index}: {episode.steps} steps, {end}")
-    terminal.out.print(f"descriptor ({descriptor})")
-    terminal.out.print(f"Written: {out}")
-
-
-@app.command()
-def bench(
-    task_names: Annotated[
-        list[str] | None, typer.Argument(metavar="[TASK]...", help="Default: all nine.")
-    ] = None,
-    episode_length: Annotated[int, typer.Option(metavar="T", help="Control steps of a whole episode.")] = 250,
-    repeats: Annotated[int, typer.Option(min=1, help="Paired repeats; medians are reported.")] = 7,
-    workers: Workers = None,
-    as_json: AsJson = False,
-) -> None:
-    """Measure simulation speed against MuJoCo's own.
-
-    128 random policies per worker: as they live, and as whole episodes (termination off). The raw
-    limit replays the recorded controls through Batch.step, nothing else, in turns with the real thing.
-    """
-    from qdbench.simulation.bench import benchmark
-    from qdbench.tasks.contract import checked_workers
-
-    results = []
-    chosen = [_robot_task(name, episode_length) for name in task_names or qdbench.TASKS]
-    for task in chosen:
-        with terminal.progress(f"measuring {task.name}", "repeats") as on_repeat:
-            results.append(
-                benchmark(task, workers=checked_workers(workers), repeats=repeats, on_repeat=on_repeat)
-            )
-    if as_json:
-        return terminal.print_json([asdict(result) for result in results])
-    table = terminal.table(
-        "task", "lived: evals/s", "steps/s", "whole: evals/s", "steps/s", "physics/s", "raw steps/s",
-        "whole/raw", "quartiles", "speed-up", "raw's", "peak MB",
-    )  # fmt: skip
-    for r in results:
-        table.add_row(
-            r.task,
-            *(f"{x:,.0f}" for x in (r.as_lived.evaluations, r.as_lived.control_steps)),
-            *(f"{x:,.0f}" for x in (r.whole.evaluations, r.whole.control_steps, r.whole.physics_steps)),
-            f"{r.raw.control_steps:,.0f}",
-            f"{r.ratio:.2f}",
-            " … ".join(f"{x:.2f}" for x in r.ratio_quartiles),
-            *(f"{x:.2f}" for x in (r.scaling, r.raw_scaling)),
-            f"{r.peak_memory_mb:,.0f}",
-        )
-    terminal.out.print(table)
-    return terminal.out.print(
-        f"{results[0].solutions} random policies, T = {episode_length}, {results[0].workers} workers, "
-        f"median of {repeats}; speed-up: all workers over one. What it means: docs/performance.md"
-    )
 
 
 def _facts(task: RobotTask) -> dict[str, Any]:
@@ -232,35 +254,40 @@ def _facts(task: RobotTask) -> dict[str, Any]:
     }
 
 
-def _robot_task(name: str, episode_length: int) -> RobotTask:
-    task = chosen_task(name, episode_length, None)
-    if not isinstance(task, qdbench.RobotTask):
-        raise InvalidInput(f"{task.name} has no physics to measure")
-    return task
-
-
 def _solutions(task: Task, file: Path | None, n_random: int | None, seed: int) -> tuple[Parameters, Seeds]:
-    import numpy as np
-
     from qdbench.tasks.contract import checked_count, checked_solutions
 
     if (file is None) == (n_random is None):
-        raise InvalidInput("give either --solutions FILE.npy or --random N")
+        raise InvalidInput("give either --solutions FILE or --random N")
     if file is None:
         n = checked_count("--random", n_random or 0)
         solutions = task.random_solutions(n, qdbench.stream(seed, "solutions"))
     else:
-        try:
-            solutions = np.load(file, allow_pickle=False, mmap_mode="r")
-        except (OSError, ValueError, EOFError, SyntaxError, BadZipFile, TokenError) as error:
-            raise InvalidInput(f"cannot read {str(file)!r} as an .npy array: {error}") from None
+        solutions = _read_solutions(file)
         checked_solutions(task.name, solutions, task.n_parameters)
         checked_count(f"the number of solutions in {str(file)!r}", len(solutions))
     return solutions, qdbench.evaluation_seeds(seed, len(solutions))
 
 
+def _read_solutions(file: Path) -> Parameters:
+    """Return the array of an .npy file, or the `solutions` of an .npz file such as a run's archive."""
+    import numpy as np
+
+    try:
+        found = np.load(file, allow_pickle=False, mmap_mode="r")
+        if isinstance(found, np.ndarray):
+            return found
+        with found:
+            return np.asarray(found["solutions"])
+    except (OSError, ValueError, EOFError, SyntaxError, KeyError, BadZipFile, TokenError) as error:
+        raise InvalidInput(
+            f"cannot read solutions from {str(file)!r}: {error}; give an .npy array, or an .npz file with an "
+            "array `solutions`"
+        ) from None
+
+
 def _provenance(task: Task) -> dict[str, Any]:
-    """Return what a result needs to be told comparable later."""
+    """Return what decides whether results are comparable."""
     import platform
 
     import mujoco
@@ -285,16 +312,18 @@ def _print_evaluation(task: Task, columns: dict[str, np.ndarray[Any, Any]], seco
         f"{steps.sum() / seconds:,.0f} control steps/s; {len(valid) - valid.sum()} diverged"
     )
     if valid.any():
-        terminal.out.print(_summary(columns))
+        terminal.out.print(_summary(task, columns))
 
 
-def _summary(columns: dict[str, np.ndarray[Any, Any]]) -> Table:
+def _summary(task: Task, columns: dict[str, np.ndarray[Any, Any]]) -> Table:
     import numpy as np
+
+    from qdbench.tasks.contract import descriptor_names
 
     table = terminal.table("", "lowest", "median", "highest")
     valid = columns["valid"]
     rows = {name: x for name, x in columns.items() if x.ndim == 1 and name not in ("valid", "seeds")}
-    rows |= {f"descriptor {i + 1}": x for i, x in enumerate(columns["descriptors"].T)}
+    rows |= dict(zip(descriptor_names(task), columns["descriptors"].T, strict=True))
     for name, values in rows.items():
         low, middle, high = np.percentile(values[valid], (0, 50, 100))
         table.add_row(name, f"{low:,.3f}", f"{middle:,.3f}", f"{high:,.3f}")

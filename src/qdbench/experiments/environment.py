@@ -1,26 +1,26 @@
-"""What a run ran on: results are the same bits only where all of it is the same."""
+"""What a run runs on: results are exactly reproducible only where all of it is the same."""
 
 from __future__ import annotations
 
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import qdbench
+from qdbench.store.record import Versions
 
-PACKAGES = ("mujoco", "numpy", "scipy")
 
-
-def environment() -> dict[str, Any]:
+def versions() -> Versions:
     """Return versions and CPU, as far as they can change a bit of a result."""
-    return {
-        "qdbench": qdbench.__version__,
-        **{package: version(package) for package in PACKAGES},
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "cpu": _cpu(),
-    }
+    return Versions(
+        qdbench=qdbench.__version__,
+        mujoco=version("mujoco"),
+        numpy=version("numpy"),
+        scipy=version("scipy"),
+        python=platform.python_version(),
+        system=f"{platform.system()} {platform.machine()}",
+        cpu=_cpu(),
+    )
 
 
 def _cpu() -> str:

@@ -1,20 +1,28 @@
-"""What determines a run, and where it lives."""
+"""What determines a run, and where it lies."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from qdbench.algorithms.contract import Algorithm, Problem
-from qdbench.algorithms.registry import build, find, options
-from qdbench.errors import InvalidInput
+from qdbench.algorithms.registry import Factory, build, find, name_of, options
+from qdbench.errors import InvalidInput, require_known_options
 from qdbench.seeds import Seeds, derived_seed, numbered_seeds
-from qdbench.tasks.contract import Task
-from qdbench.tasks.registry import OPTIONS, make
+from qdbench.store.folder import run_path
+from qdbench.store.plain import as_json
+from qdbench.store.record import AlgorithmRecord, Determinants, TaskFacts, TaskRecord, variant_label
+from qdbench.tasks.contract import (
+    Task,
+    counts_steps,
+    descriptor_names,
+    remark_on_max_fitness,
+    task_options,
+)
+from qdbench.tasks.options import changed_options, made_by_name, remade
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +37,8 @@ class Plan:
     seed: int
     name: str = ""
     """Tells apart runs of one algorithm with other options; part of the folder only."""
+    factory: Factory | None = None
+    """The algorithm's class, where its name alone does not lead to it."""
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not 0 <= self.seed < 2**63:
@@ -41,36 +51,48 @@ class Plan:
                 )
 
     @property
-    def label(self) -> str:
-        """The run among others of its task."""
-        return f"{self._folder_of_algorithm}/seed-{self.seed}"
+    def variant(self) -> str:
+        """What the run is a replication of."""
+        return variant_label(self.algorithm, self.name)
 
     @property
-    def _folder_of_algorithm(self) -> str:
-        plain = self.algorithm.replace(":", ".")
-        return f"{plain}-{self.name}" if self.name else plain
+    def label(self) -> str:
+        """The run among others of its task."""
+        return f"{self.variant}/seed-{self.seed}"
 
     def folder(self, out: Path) -> Path:
         """Return where the run's files are."""
-        return out / file_name(self.task.name) / file_name(self._folder_of_algorithm) / f"seed-{self.seed}"
+        return run_path(out, self.task.name, self.variant, self.seed)
 
-    def determinants(self) -> dict[str, Any]:
-        """Return everything that determines the run's results, as JSON holds it."""
+    def determinants(self) -> Determinants:
+        """Return everything that determines the run's results."""
         task = self.task
-        options = {key: as_json(value) for key, value in self.options.items()}
-        return {
-            "task": {
-                "name": task.name,
-                "source": self.task_source,
-                "version": task.version,
-                "fingerprint": task.fingerprint,
-                "options": {o: as_json(getattr(task, o)) for o in OPTIONS if hasattr(task, o)},
-                "n_parameters": task.n_parameters,
-                "fitness_bounds": as_json(task.fitness_bounds),
-            },
-            "algorithm": {"name": self.algorithm, "options": options},
-            "seed": self.seed,
-        }
+        return Determinants(
+            task=TaskRecord(
+                name=task.name,
+                source=self.task_source,
+                version=task.version,
+                fingerprint=task.fingerprint,
+                options=as_json(task_options(task)),
+                n_parameters=task.n_parameters,
+                descriptor_bounds=task.descriptor_bounds,
+                cells=task.cells,
+                fitness_bounds=task.fitness_bounds,
+            ),
+            algorithm=AlgorithmRecord(self.algorithm, as_json(self.options)),
+            seed=self.seed,
+        )
+
+    def facts(self) -> TaskFacts:
+        """Return what readers of the results want to know of the task."""
+        task = self.task
+        return TaskFacts(
+            descriptor_names=descriptor_names(task),
+            counts_steps=counts_steps(task),
+            remark_on_max_fitness=remark_on_max_fitness(task),
+            changed_options=as_json(changed_options(task, self.task_source)),
+            made_by_name=made_by_name(task, self.task_source),
+        )
 
     def problem(self) -> Problem:
         """Return what the algorithm may know of the task."""
@@ -85,43 +107,69 @@ class Plan:
 
     def build(self) -> Algorithm:
         """Return the algorithm at its start."""
-        seed = derived_seed(self.seed, "algorithm", self.algorithm)
-        return build(self.algorithm, self.problem(), seed, self.options)
+        return self._build(self.problem(), derived_seed(self.seed, "algorithm", self.algorithm))
 
-    def try_out(self) -> None:
-        """Build the algorithm on a tiny grid: whatever it dislikes about its options is said now."""
+    def small(self) -> Algorithm:
+        """Return the algorithm on a tiny grid: whatever it dislikes about its options is said now."""
         problem = self.problem()
-        build(self.algorithm, replace(problem, cells=(2,) * len(problem.cells)), 0, self.options)
+        return self._build(replace(problem, cells=(2,) * len(problem.cells)), 0)
+
+    def _build(self, problem: Problem, seed: int) -> Algorithm:
+        return build(self.factory or self.algorithm, problem, seed, self.options)
 
     def seeds(self, first: int, n: int) -> Seeds:
         """Return the seeds of evaluations `first` to `first + n - 1`."""
         return numbered_seeds(self.seed, "run", self.algorithm, first=first, n=n)
 
+    def reevaluation_seeds(self, evaluation: int, n: int) -> Seeds:
+        """Return the seeds of the re-evaluations of the elite that this evaluation gave."""
+        return numbered_seeds(self.seed, "reevaluations", self.algorithm, evaluation, first=0, n=n)
 
-def plan_from(determinants: Mapping[str, Any], name: str = "") -> Plan:
-    """Return the plan of a recorded run."""
-    task, algorithm = determinants["task"], determinants["algorithm"]
-    changeable = {key: _tuples(value) for key, value in task["options"].items()}
-    plain = make(task["source"])
-    changed = {
-        key: value for key, value in changeable.items() if _tuples(as_json(getattr(plain, key))) != value
-    }
+
+def plan_for(
+    task: Task,
+    task_source: str,
+    algorithm: str | Factory,
+    chosen: Mapping[str, Any],
+    *,
+    seed: int,
+    name: str = "",
+) -> Plan:
+    """Return the plan of a run with these options, and the algorithm's defaults for the others."""
+    factory = find(algorithm) if isinstance(algorithm, str) else algorithm
+    known = name_of(algorithm)
+    defaults = {key: option.default for key, option in options(factory).items()}
+    require_known_options(chosen, defaults, known)
     return Plan(
-        task=make(task["source"], **changed) if changed else plain,
-        task_source=task["source"],
-        algorithm=algorithm["name"],
-        options=_as_given(algorithm["name"], algorithm["options"]),
-        seed=determinants["seed"],
+        task=task,
+        task_source=task_source,
+        algorithm=known,
+        options=defaults | dict(chosen),
+        seed=seed,
+        name=name,
+        factory=None if isinstance(algorithm, str) else algorithm,
+    )
+
+
+def plan_from(determinants: Determinants, name: str = "") -> Plan:
+    """Return the plan of a recorded run."""
+    task, algorithm = determinants.task, determinants.algorithm
+    return Plan(
+        task=remade(task.source, task.options),
+        task_source=task.source,
+        algorithm=algorithm.name,
+        options=_as_given(algorithm),
+        seed=determinants.seed,
         name=name,
     )
 
 
-def _as_given(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
+def _as_given(algorithm: AlgorithmRecord) -> dict[str, Any]:
     """Return options as the constructor knows them: a default that JSON changed (a tuple) is taken anew."""
-    known = options(find(name))
+    known = options(find(algorithm.name))
     return {
         key: known[key].default if key in known and as_json(known[key].default) == value else value
-        for key, value in recorded.items()
+        for key, value in algorithm.options.items()
     }
 
 
@@ -131,31 +179,3 @@ def _survives_json(value: Any) -> bool:
         return bool(json.loads(json.dumps(plain, allow_nan=False)) == plain)
     except (TypeError, ValueError):
         return False
-
-
-def differences(recorded: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return in words where two nested records differ."""
-    found = []
-    for key in sorted({*recorded, *wanted}):
-        old, new = recorded.get(key), wanted.get(key)
-        if isinstance(old, dict) and isinstance(new, dict):
-            found += differences(old, new, f"{prefix}{key} ")
-        elif old != new:
-            found.append(f"{prefix}{key} {old!r}, here {new!r}")
-    return found
-
-
-def file_name(text: str) -> str:
-    """Return the text if a folder can be called so."""
-    if not re.fullmatch(r"[\w@.+-]+", text) or text.startswith("."):
-        raise InvalidInput(f"{text!r} cannot name a folder; use letters, digits and _ . + - @")
-    return text
-
-
-def as_json(value: Any) -> Any:
-    """Return tuples as the lists JSON makes of them."""
-    return [as_json(item) for item in value] if isinstance(value, tuple | list) else value
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(item) for item in value) if isinstance(value, tuple | list) else value

@@ -1,1 +1,1 @@
-"""Pure functions of arrays: scores of a set of elites."""
+"""Metrics: pure functions of arrays, and one record for every metric."""

@@ -1,4 +1,4 @@
-"""How far the re-evaluations of an elite scatter."""
+"""The spread of the re-evaluations of an elite."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from qdbench.metrics.robustness import Reevaluations
 
 
 def deviations(reevaluations: Reevaluations) -> tuple[float, float]:
-    """Return the medians over elites of the standard deviations of fitness and of descriptor.
+    """Return the medians over elites of the standard deviations of fitness and descriptor.
 
-    That of a descriptor is the root of its variances summed over dimensions. Elites with an invalid
-    re-evaluation do not count; NaN where no elite is left, or from one re-evaluation each.
+    For a descriptor, it is the square root of the variances summed over dimensions. Elites with an invalid
+    re-evaluation do not count. NaN if no elite is left, or with one re-evaluation per elite.
     """
-    left = ~np.isnan(reevaluations.fitness).any(axis=1)
-    if not left.any() or reevaluations.fitness.shape[1] < 2:
+    valid = reevaluations.valid()
+    if not len(valid) or valid.n_samples < 2:
         return np.nan, np.nan
-    fitness = np.sqrt(_variances(reevaluations.fitness[left]))
-    descriptors = np.sqrt(_variances(reevaluations.descriptors[left]).sum(axis=1))
+    fitness = np.sqrt(_variances(valid.fitness))
+    descriptors = np.sqrt(_variances(valid.descriptors).sum(axis=1))
     return float(np.median(fitness)), float(np.median(descriptors))
 
 
 def _variances(samples: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the unbiased variances over the second axis; of equal numbers exactly 0."""
+    """Return the unbiased variances over the second axis; exactly 0 for equal numbers."""
     variances: NDArray[np.float64] = (samples - samples[:, :1]).var(axis=1, ddof=1)
     return variances

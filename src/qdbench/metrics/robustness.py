@@ -1,7 +1,8 @@
-"""What is left of an archive when its elites are evaluated again and again.
+"""Corrected archives, losses and split-half estimates: archives whose elites were re-evaluated.
 
-The corrected archive is filled by the usual rule, from empty, with the elites at their mean fitness and mean
-descriptor, in the order of the archive's rows. An elite with an invalid re-evaluation is lost.
+The corrected archive starts empty and is filled by the usual rule. Each elite is inserted with its mean
+fitness and mean descriptor, in the order of the archive's rows. An elite with an invalid re-evaluation is
+lost.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 
 from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
-from qdbench.archives.stored import Container
+from qdbench.archives.geometry import Geometry
+from qdbench.archives.unstructured import empty_archive
 from qdbench.metrics.scores import Scores, scores
 
 Interval = tuple[float, float]
@@ -22,7 +24,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Reevaluations:
-    """N new evaluations of each of n elites."""
+    """N re-evaluations of each of n elites."""
 
     fitness: NDArray[np.float64]  #: (n, N) NaN where invalid
     descriptors: NDArray[np.float64]  #: (n, N, dimensions)
@@ -31,11 +33,16 @@ class Reevaluations:
         return len(self.fitness)
 
     @property
+    def n_samples(self) -> int:
+        """The number of re-evaluations of each elite."""
+        return int(self.fitness.shape[1])
+
+    @property
     def lost(self) -> int:
-        """How many elites have an invalid re-evaluation."""
+        """The number of elites with an invalid re-evaluation."""
         return int(np.isnan(self.fitness).any(axis=1).sum())
 
-    def whole(self) -> Reevaluations:
+    def valid(self) -> Reevaluations:
         """Return the elites without an invalid re-evaluation."""
         left = ~np.isnan(self.fitness).any(axis=1)
         return Reevaluations(self.fitness[left], self.descriptors[left])
@@ -45,20 +52,20 @@ class Reevaluations:
         return Reevaluations(self.fitness[:, samples], self.descriptors[:, samples])
 
     def means(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return mean fitness (n,) and mean raw descriptor (n, dimensions); NaN where one was invalid."""
+        """Return mean fitness (n,) and mean raw descriptor (n, dimensions); NaN if one was invalid."""
         return _mean(self.fitness), _mean(self.descriptors)
 
 
 def _mean(samples: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return means over the second axis; of equal numbers exactly that number, which a sum would round."""
+    """Return means over the second axis; for equal numbers exactly that number, without rounding."""
     first = samples[:, :1]
     mean: NDArray[np.float64] = first[:, 0] + (samples - first).mean(axis=1)
     return mean
 
 
-def corrected_archive(container: Container, reevaluations: Reevaluations) -> Archive:
-    """Return the archive that the elites make at their means; `evaluations` are their row numbers."""
-    archive = container.empty_archive()
+def corrected_archive(geometry: Geometry, reevaluations: Reevaluations) -> Archive:
+    """Return the archive of the elites at their means; `evaluations` are their row numbers."""
+    archive = empty_archive(geometry)
     archive.insert(_rows(*reevaluations.means()))
     return archive
 
@@ -71,7 +78,7 @@ def _rows(fitness: NDArray[np.float64], descriptors: NDArray[np.float64]) -> Eva
 
 @dataclass(frozen=True)
 class Losses:
-    """(before - after) / before, of each metric; NaN ("undefined") where before is not above 0."""
+    """(uncorrected - corrected) / uncorrected, for each metric; NaN (undefined) if uncorrected is ≤ 0."""
 
     coverage: float
     qd_score: float
@@ -79,7 +86,7 @@ class Losses:
 
 
 def losses(before: Scores, after: Scores) -> Losses:
-    """Return the share of each metric that the correction takes away; negative where it adds."""
+    """Return the loss of each metric; negative if the corrected value is higher."""
     return Losses(
         _loss(before.coverage, after.coverage),
         _loss(before.qd_score, after.qd_score),
@@ -92,45 +99,49 @@ def _loss(before: float, after: float) -> float:
 
 
 def by_samples(
-    container: Container,
+    geometry: Geometry,
     reevaluations: Reevaluations,
     interval: Interval,
     counts: Iterable[int] | None = None,
 ) -> list[Scores]:
-    """Return the corrected scores as they would be with the first 1, 2, … N re-evaluations only, or `counts`.
+    """Return the corrected scores with only the first 1, 2, … N re-evaluations, or only `counts` of them.
 
-    An elite with an invalid re-evaluation is lost from the first on: the curve shows nothing but the bias.
+    An elite with an invalid re-evaluation is lost for all counts, so that the curve shows the bias alone.
     """
-    n_samples, whole = reevaluations.fitness.shape[1], reevaluations.whole()
-    archives = (corrected_archive(container, whole[:n]) for n in counts or range(1, n_samples + 1))
+    valid = reevaluations.valid()
+    chosen = range(1, reevaluations.n_samples + 1) if counts is None else counts
+    archives = (corrected_archive(geometry, valid[:n]) for n in chosen)
     return [scores(archive.elites.fitness, interval) for archive in archives]
 
 
 @dataclass(frozen=True)
 class SplitHalf:
-    """Scores without the optimism of choosing and scoring by the same samples; means of both directions."""
+    """Scores of elites that were selected by one half of the samples and scored by the other.
+
+    Selecting and scoring by the same samples would give scores that are too high. Means of both directions.
+    """
 
     coverage: float
-    """Cells whose chosen elite the other half puts into the same cell (NaN without cells)."""
+    """Number of cells whose elite the other half puts into the same cell (NaN without cells)."""
     qd_score: float
-    """Of the elites that one half chose and placed, scored by the other half."""
+    """QD score of the elites that one half selected and placed, scored by the other half."""
 
 
-def split_half(container: Container, reevaluations: Reevaluations, interval: Interval) -> SplitHalf:
-    """Place and select the elites by one half of the samples and score them by the other.
+def split_half(geometry: Geometry, reevaluations: Reevaluations, interval: Interval) -> SplitHalf:
+    """Place and select the elites by one half of the samples, and score them by the other.
 
-    An elite with an invalid re-evaluation is lost here too, to both halves.
+    An elite with an invalid re-evaluation is lost in both halves.
     """
-    whole = reevaluations.whole()
-    halves = whole[::2], whole[1::2]
-    if halves[1].fitness.shape[1] == 0:
+    valid = reevaluations.valid()
+    halves = valid[::2], valid[1::2]
+    if halves[1].n_samples == 0:
         return SplitHalf(np.nan, np.nan)
     found = []
     for chosen_by, scored_by in (halves, halves[::-1]):
-        archive = corrected_archive(container, chosen_by)
+        archive = corrected_archive(geometry, chosen_by)
         fitness, descriptors = (means[archive.elites.evaluations[:, 0]] for means in scored_by.means())
         score = scores(fitness, interval).qd_score
-        if container.n_cells is None:
+        if geometry.n_cells is None:
             found.append((np.nan, score))
         else:
             same = archive.geometry.cells(descriptors) == archive.cells

@@ -1,8 +1,8 @@
-"""The robots: an MJCF file each, and the few facts a task needs to know about it.
+"""The robots: one MJCF file each, and a few facts that tasks need.
 
-The MJCF says what a robot is made of. A `Robot` adds what MJCF cannot say: which geoms are feet,
-what the policy observes, how long a control step lasts and into how many physics steps it is cut.
-`Robot.anatomy` compiles it, with the sensors that contacts and observations need.
+The MJCF describes the robot. A `Robot` adds what MJCF cannot express: which geoms are feet, how long a
+control step is, and how many physics steps it has. The task decides what the policy observes, and which
+sensors this needs: `RobotTask.anatomy` compiles the robot with them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qdbench.errors import InvalidInput
 
@@ -21,27 +21,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Robot:
-    """A simulated robot: its MJCF and the facts around it."""
+    """A simulated robot: its MJCF, and facts that MJCF cannot express."""
 
     name: str
     mjcf: str = field(repr=False)
-    """The MJCF itself, not its path: self-contained, without mesh or include files."""
-    feet: tuple[str, ...]
-    """Names of the foot geoms, in the order of the descriptor."""
-    observation: tuple[str, ...]
-    """Names of the blocks of `qdbench.tasks.observation` that make up what the policy sees."""
+    """The text of the MJCF, not its path. It must be self-contained: no mesh or include files."""
     control_step: float
     """Seconds between two actions."""
     physics_steps: int
-    """Physics steps per control step; docs/convergence.md justifies the built-in ones."""
+    """Physics steps per control step. docs/convergence.md explains the built-in values."""
     exact_contacts: bool = False
     """Whether contacts and joint limits keep their time constants (`solref`) at any physics step.
 
-    Else they are MuJoCo's own, stiffer the longer the step. Of two geoms that touch, the stiffer's counts."""
-    root: str = "torso"
-    floor: str = "floor"
-    start: str = "start"
-    """Names of the root body, the floor geom and the keyframe an episode starts from."""
+    If False, they are MuJoCo's own, which become stiffer with longer steps. If two geoms touch, the stiffer
+    `solref` counts."""
+    root: str | None = None
+    """Name of the body that carries all others, for terms about the complete robot. It may be fixed."""
+    feet: tuple[str, ...] = ()
+    """Names of the foot geoms, in the order of the descriptor; empty for a robot without feet."""
+    floor: str | None = None
+    """Name of the geom that the feet stand on."""
+    start: str | None = None
+    """Name of the keyframe in which an episode starts. None: the pose in which the MJCF is written."""
 
     def __post_init__(self) -> None:
         step, physics_steps = self.control_step, self.physics_steps
@@ -55,14 +56,36 @@ class Robot:
             )
         if len(set(self.feet)) != len(self.feet):
             raise InvalidInput(f"robot {self.name!r}: a foot is named twice in {self.feet}")
+        if self.feet and self.floor is None:
+            raise InvalidInput(
+                f"robot {self.name!r} has feet but no floor; name the geom they stand on: floor="
+            )
         object.__setattr__(self, "control_step", float(step))
 
-    @cached_property
+    @property
     def anatomy(self) -> Anatomy:
-        """The compiled robot. MuJoCo is imported here, the first time it is needed."""
-        from qdbench.robots.anatomy import compile_robot
+        """The compiled robot, without the sensors that a task adds."""
+        return self.compiled(frozenset())
 
-        return compile_robot(self)
+    def compiled(self, fields: frozenset[str]) -> Anatomy:
+        """Return the compiled robot whose simulation fills these fields of the state. It is compiled once.
+
+        MuJoCo is imported here, when it is first needed.
+        """
+        from qdbench.robots.anatomy import SENSORS, compile_robot
+
+        sensors = fields.intersection(SENSORS)
+        if sensors not in self._compiled:
+            self._compiled[sensors] = compile_robot(self, sensors)
+        return self._compiled[sensors]
+
+    @cached_property
+    def _compiled(self) -> dict[frozenset[str], Anatomy]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the compiled model: other processes compile their own."""
+        return {name: value for name, value in vars(self).items() if name != "_compiled"}
 
 
 def read_mjcf(path: str | Path) -> str:
@@ -80,8 +103,10 @@ def _built_in(name: str) -> str:
 HOPPER = Robot(
     name="hopper",
     mjcf=_built_in("hopper"),
+    root="torso",
+    floor="floor",
+    start="start",
     feet=("foot",),
-    observation=("height", "orientation", "joint_angles", "velocity", "joint_velocities"),
     control_step=0.02,
     physics_steps=4,
 )
@@ -89,8 +114,10 @@ HOPPER = Robot(
 WALKER = Robot(
     name="walker",
     mjcf=_built_in("walker"),
+    root="torso",
+    floor="floor",
+    start="start",
     feet=("right_foot", "left_foot"),
-    observation=HOPPER.observation,
     control_step=0.02,
     physics_steps=6,
 )
@@ -98,16 +125,10 @@ WALKER = Robot(
 HALFCHEETAH = Robot(
     name="halfcheetah",
     mjcf=_built_in("halfcheetah"),
+    root="torso",
+    floor="floor",
+    start="start",
     feet=("front_foot", "back_foot"),
-    observation=(
-        "height",
-        "orientation",
-        "joint_angles",
-        "velocity",
-        "angular_velocity",
-        "joint_velocities",
-        "com_velocity",
-    ),
     control_step=0.05,
     physics_steps=5,
 )
@@ -115,16 +136,10 @@ HALFCHEETAH = Robot(
 ANT = Robot(
     name="ant",
     mjcf=_built_in("ant"),
+    root="torso",
+    floor="floor",
+    start="start",
     feet=("foot_1", "foot_2", "foot_3", "foot_4"),
-    observation=(
-        "height",
-        "orientation",
-        "joint_angles",
-        "velocity",
-        "angular_velocity",
-        "joint_velocities",
-        "contact_wrenches",
-    ),
     control_step=0.05,
     physics_steps=5,
     exact_contacts=True,
@@ -133,19 +148,10 @@ ANT = Robot(
 HUMANOID = Robot(
     name="humanoid",
     mjcf=_built_in("humanoid"),
+    root="torso",
+    floor="floor",
+    start="start",
     feet=("right_foot", "left_foot"),
-    observation=(
-        "height",
-        "orientation",
-        "joint_angles",
-        "velocity",
-        "angular_velocity",
-        "joint_velocities",
-        "body_inertias",
-        "body_velocities",
-        "actuator_forces",
-        "contact_wrenches",
-    ),
     control_step=0.015,
     physics_steps=5,
 )
@@ -153,16 +159,10 @@ HUMANOID = Robot(
 HEXAPOD = Robot(
     name="hexapod",
     mjcf=_built_in("hexapod"),
+    root="torso",
+    floor="floor",
+    start="start",
     feet=("foot_0", "foot_1", "foot_2", "foot_3", "foot_4", "foot_5"),
-    observation=(
-        "position",
-        "orientation",
-        "joint_angles",
-        "velocity",
-        "angular_velocity",
-        "joint_velocities",
-        "contact_wrenches",
-    ),
     control_step=0.02,
     physics_steps=2,
 )

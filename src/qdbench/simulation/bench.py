@@ -1,9 +1,8 @@
-"""How fast a task is evaluated, beside the fastest its physics could possibly go.
+"""The speed of evaluations, compared with the highest speed that MuJoCo allows.
 
-The raw limit is `Batch.step` on the same model from the same starts with the very controls the
-policies chose, on as many threads, and nothing else: no policies, no rewards, no observations.
-Both are timed in turns, and the turns in alternating order, because a machine's speed drifts; ratios
-are medians over such pairs.
+The raw limit calls `Batch.step` on the same model, from the same starts, with the actions that the policies
+chose, on as many threads. It has no policies, rewards or observations. The speed of a machine changes with
+time, so both are measured in turns, in alternating order. Ratios are medians over such pairs.
 """
 
 from __future__ import annotations
@@ -25,8 +24,10 @@ from numpy.typing import NDArray
 from qdbench import simulation
 from qdbench.policy import Parameters
 from qdbench.seeds import Seeds, evaluation_seeds, stream
+from qdbench.simulation.bodies import Bodies
+from qdbench.simulation.engine import MujocoEngine
 from qdbench.simulation.native import quiet_and_single_threaded
-from qdbench.simulation.slots import Slots
+from qdbench.tasks.endings import NEVER
 from qdbench.tasks.robot_task import RobotTask
 
 
@@ -48,22 +49,22 @@ class Benchmark:
     solutions: int
     episode_length: int
     repeats: int
-    as_lived: Rates
-    """Random policies, episodes ending when the robot falls."""
-    whole: Rates
-    """The same with termination switched off: every episode has its full length."""
+    terminating: Rates
+    """Random policies; episodes end when the robot falls."""
+    full_length: Rates
+    """The same policies with early endings switched off."""
     raw: Rates
-    """The limit for `whole`: recorded controls replayed through `Batch.step`."""
+    """The upper limit of `full_length`: its recorded actions, replayed through `Batch.step`."""
     ratio: float
-    """whole / raw, median of the pairs."""
+    """full_length / raw, median of the pairs."""
     ratio_quartiles: tuple[float, float]
-    """How far the pairs scatter: what this machine could resolve."""
+    """Quartiles of the pairs: how precise the ratio is on this machine."""
     ratio_one_worker: float
     scaling: float
-    """Speed of `workers` workers over one worker's."""
+    """Speed of `workers` workers divided by the speed of one."""
     raw_scaling: float
     peak_memory_mb: float
-    """The most memory the process used while it measured this task."""
+    """Peak memory of the process while it measured this task."""
 
 
 def benchmark(
@@ -75,18 +76,19 @@ def benchmark(
 ) -> Benchmark:
     """Measure one task on `workers` × 128 random policies."""
     forget_peak_memory()
-    whole = replace(task, healthy=(float("-inf"), float("inf")))
+    whole = replace(task, ending=NEVER)
     few = simulation.DEFAULT_SLOTS
     n = few * workers
     solutions = task.random_solutions(n, stream(0, "benchmark"))
     seeds = evaluation_seeds(0, n)
-    controls = np.zeros((n, task.episode_length, task.robot.anatomy.n_actions), np.float32)
-    simulation.evaluate(whole, solutions, seeds, workers=workers, record_controls=controls)
+    recorder = simulation.ControlRecorder()
+    simulation.evaluate(whole, solutions, seeds, workers=workers, recorder=recorder)
+    controls = recorder.controls
     starts = start_states(task, seeds)
 
-    lived = np.sum(simulation.evaluate(task, solutions, seeds, workers=workers).steps)
-    measures: dict[str, Callable[[], float]] = {  # what is compared stands side by side
-        "lived": lambda: _seconds(task, solutions, seeds, workers),
+    made = np.sum(simulation.evaluate(task, solutions, seeds, workers=workers).steps)
+    measures: dict[str, Callable[[], float]] = {  # what is compared is measured one after the other
+        "terminating": lambda: _seconds(task, solutions, seeds, workers),
         "raw all": lambda: replay(whole, starts, controls, workers)[0],
         "all": lambda: _seconds(whole, solutions, seeds, workers),
         "one": lambda: _seconds(whole, solutions[:few], seeds[:few], 1),
@@ -111,8 +113,8 @@ def benchmark(
         solutions=n,
         episode_length=task.episode_length,
         repeats=repeats,
-        as_lived=rates("lived", float(lived)),
-        whole=rates("all", all_steps),
+        terminating=rates("terminating", float(made)),
+        full_length=rates("all", all_steps),
         raw=rates("raw all", all_steps),
         ratio=float(np.median(of_raw)),
         ratio_quartiles=(low, high),
@@ -126,7 +128,7 @@ def benchmark(
 def _in_turns(
     measures: dict[str, Callable[[], float]], repeats: int, on_repeat: Callable[[int, int], None] | None
 ) -> dict[str, list[float]]:
-    """Measure one after the other, there and back again."""
+    """Measure in turns: forwards, then backwards, and so on."""
     seconds: dict[str, list[float]] = {name: [] for name in measures}
     for repeat in range(repeats):
         for name in list(measures) if repeat % 2 == 0 else reversed(measures):
@@ -139,9 +141,9 @@ def _in_turns(
 def replay(
     task: RobotTask, starts: NDArray[np.float64], controls: NDArray[np.float32], workers: int
 ) -> tuple[float, list[Batch]]:
-    """Step bare batches through recorded controls; return the seconds and where they ended."""
+    """Step MuJoCo batches through recorded actions; return the seconds and the batches."""
     n = len(starts) // workers
-    model, physics_steps = task.robot.anatomy.model, task.robot.physics_steps
+    model, physics_steps = task.anatomy.model, task.robot.physics_steps
     batches = [Batch(model, n, nthread=1) for _ in range(workers)]
     for worker, batch in enumerate(batches):
         batch.state[:] = starts[worker * n : (worker + 1) * n]
@@ -166,17 +168,15 @@ def replay(
 
 
 def start_states(task: RobotTask, seeds: Seeds) -> NDArray[np.float64]:
-    """Return the full state each episode starts from."""
-    n = len(seeds)
-    slots = Slots(task, n)
-    nothing = np.zeros((n, task.n_parameters), np.float32)
-    slots.load(range(n), range(n), nothing, [int(seed) for seed in seeds])
-    state: NDArray[np.float64] = slots.batch.state.copy()
+    """Return the complete state in which each episode starts."""
+    engine = MujocoEngine(task.anatomy, task.fields, len(seeds))
+    Bodies(task, engine, len(seeds)).load(np.arange(len(seeds)), seeds.tolist())
+    state: NDArray[np.float64] = engine.batch.state.copy()
     return state
 
 
 def peak_memory_mb() -> float:
-    """Return the most memory this process has used, where Linux tells: since it was last forgotten."""
+    """Return the peak memory of this process; on Linux, since `forget_peak_memory` was called."""
     status = Path("/proc/self/status")
     if status.exists():
         line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
@@ -188,7 +188,7 @@ def peak_memory_mb() -> float:
 
 
 def forget_peak_memory() -> None:
-    """Let `peak_memory_mb` begin anew with what is in use now, where Linux can."""
+    """Reset the peak memory to what is used now; only Linux can do this."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 

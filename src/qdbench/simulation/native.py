@@ -1,7 +1,7 @@
-"""Settings of the native libraries that must hold while robots are simulated.
+"""Settings of native libraries during simulations.
 
-They are process-wide, so they are set when the first simulation begins and put back when the last
-one ends, whichever threads those run in.
+They are valid for the complete process. So they are set when the first simulation starts and restored when
+the last one ends, in whatever threads these run.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _restore: list[Any] = []
 
 @contextmanager
 def quiet_and_single_threaded() -> Iterator[None]:
-    """Keep BLAS to one thread and MuJoCo's warnings off the terminal and the disk.
+    """Limit BLAS to one thread; keep MuJoCo's warnings off the terminal and the disk.
 
-    One BLAS thread per worker: more would fight over the cores, and sum in another order.
-    MuJoCo's warnings are read from its counters instead.
+    More BLAS threads per worker would compete for the cores, and add in another order. MuJoCo's warnings are
+    read from its counters instead.
     """
     global _users
     with _lock:

@@ -1,1 +1,1 @@
-"""Tasks: what is evaluated, and how it is scored."""
+"""Tasks: what is evaluated, and by which rules."""

@@ -1,19 +1,21 @@
-"""A task that a Python function computes: for trying algorithms, and for domains without a robot."""
+"""A task from a Python function: to try algorithms, and for domains without a robot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qdbench.errors import BrokenTask
+from qdbench.errors import BrokenTask, InvalidInput
 from qdbench.policy import Parameters
+from qdbench.sources import source_digest, subclass_digests
 from qdbench.tasks.contract import (
     Bounds,
-    Evaluation,
+    Evaluations,
     Progress,
     checked_count,
     checked_geometry,
@@ -27,10 +29,13 @@ from qdbench.tasks.contract import (
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionTask:
-    """Any function from solutions (n, parameters) to fitness (n,) and descriptors (n, dimensions).
+    """A task from a function: solutions (n, parameters) → fitness (n,) and descriptors (n, dimensions).
 
-    With `noisy=True` the function is called as `function(solutions, seeds)` and should draw its
-    randomness from the seeds alone. A row with NaN or infinity counts as invalid.
+    With `noisy=True` the function is called as `function(solutions, seeds)`. It must take its randomness from
+    the seeds alone. A row with NaN or infinity is invalid.
+
+    Results are comparable as long as the file that defines the function does not change. To decide this
+    yourself, give a `version`.
     """
 
     name: str
@@ -39,29 +44,51 @@ class FunctionTask:
     descriptor_bounds: Bounds
     cells: tuple[int, ...]
     fitness_bounds: tuple[float, float]
-    version: int = 1
-    """Raise it when the function changes: the function itself is not part of the fingerprint."""
+    version: int = 0
+    """1 or more: it stands for the function in the fingerprint; raise it with every change.
+
+    0: a hash of the file that defines the function stands for it."""
     initial_bounds: tuple[float, float] = (-1.0, 1.0)
-    """Fresh solutions are uniform within these."""
+    """Random solutions are uniform within these bounds."""
     noisy: bool = False
+    solution_bounds: tuple[float, float] | None = None
+    """If given, the function gets parameters clipped to these. Archives hold what the algorithm proposed."""
+    descriptor_names: tuple[str, ...] = ()
+    """A label for each dimension; empty: they are numbered."""
 
     def __post_init__(self) -> None:
         bounds, cells = checked_geometry(self.descriptor_bounds, self.cells)
-        plain: dict[str, object] = {  # one spelling of every value: equal tasks have equal fingerprints
+        plain: dict[str, object] = {  # one form of every value: equal tasks have equal fingerprints
             "n_parameters": checked_count("n_parameters", self.n_parameters),
-            "version": checked_count("version", self.version),
+            "version": checked_count("version", self.version) if self.version != 0 else 0,
             "descriptor_bounds": bounds,
             "cells": cells,
             "fitness_bounds": checked_interval("fitness_bounds", self.fitness_bounds),
             "initial_bounds": checked_interval("initial_bounds", self.initial_bounds),
+            "descriptor_names": tuple(self.descriptor_names),
         }
+        if self.solution_bounds is not None:
+            plain["solution_bounds"] = checked_interval("solution_bounds", self.solution_bounds)
+        if len(self.descriptor_names or cells) != len(cells):
+            raise InvalidInput(
+                f"descriptor_names are {self.descriptor_names} for {len(cells)} dimensions; give one each"
+            )
         for name, value in plain.items():
             object.__setattr__(self, name, value)
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of everything but the function itself."""
-        return fingerprint({f.name: getattr(self, f.name) for f in fields(self) if f.name != "function"})
+        """A hash of the task's record, and of the function's file if the task has no version."""
+        facts = {f.name: getattr(self, f.name) for f in fields(self)}
+        del facts["function"], facts["descriptor_names"]
+        facts["source"] = [*subclass_digests(self, FunctionTask)]
+        if not self.version:
+            facts["source"].append(source_digest(self.function))
+        return fingerprint(facts)
+
+    def options(self) -> dict[str, Any]:
+        """Return what a user may change, with the current values."""
+        return {"descriptor_bounds": self.descriptor_bounds, "cells": self.cells}
 
     def random_solutions(self, n: int, generator: np.random.Generator) -> Parameters:
         """Return `n` solutions, uniform within `initial_bounds`."""
@@ -75,14 +102,16 @@ class FunctionTask:
         *,
         workers: int | None = None,
         progress: Progress | None = None,
-    ) -> Evaluation:
-        """Call the function once on the whole batch, in this thread (`workers` is only checked)."""
+    ) -> Evaluations:
+        """Call the function once with the complete batch, in this thread (`workers` is only checked)."""
         solutions = checked_solutions(self.name, solutions, self.n_parameters)
         n, dimensions = len(solutions), len(self.cells)
         checked_workers(workers)
         checked = checked_seeds(seeds, n)
-        solutions = solutions.view()
-        solutions.flags.writeable = False  # a function that scribbles would change what is stored
+        solutions = (
+            solutions.view() if self.solution_bounds is None else solutions.clip(*self.solution_bounds)
+        )
+        solutions.flags.writeable = False  # the function must not change what is stored
         returned = self.function(solutions, checked) if self.noisy else self.function(solutions)
         try:
             fitness, descriptors = (np.array(values, np.float64) for values in returned)
@@ -100,4 +129,4 @@ class FunctionTask:
         descriptors[~valid] = np.nan
         if progress is not None:
             progress(n, n)
-        return Evaluation(fitness, descriptors, steps=np.ones(n, np.int64), valid=valid)
+        return Evaluations(fitness, descriptors, steps=np.ones(n, np.int64), valid=valid)

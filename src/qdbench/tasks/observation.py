@@ -1,28 +1,21 @@
-"""The blocks an observation is made of.
+"""The built-in observation blocks.
 
-Each block is a function of a batch of states and the robot's anatomy, with a leading batch axis in
-and out, written against whatever array library the state's arrays come from.
+Each is a function of a batch of states and the compiled robot. It uses the array library of the state's
+arrays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qdbench.errors import UnknownName
-from qdbench.robots.anatomy import Anatomy
 from qdbench.tasks.state import Array, State
+from qdbench.tasks.terms import Block
 
-
-class Block(NamedTuple):
-    """One part of an observation."""
-
-    values: Callable[[State, Anatomy], Array]
-    size: Callable[[Anatomy], int]
-    field: str | None = None
-    """The field of `State` that has to be read for it, if it is not always there."""
+if TYPE_CHECKING:
+    from qdbench.robots.anatomy import Anatomy
 
 
 def _height(state: State, robot: Anatomy) -> Array:
@@ -38,7 +31,7 @@ def _position(state: State, robot: Anatomy) -> Array:
 
 
 def _orientation(state: State, robot: Anatomy) -> Array:
-    """The root's unit quaternion with w ≥ 0; a planar robot turns about y."""
+    """The unit quaternion of the root with w ≥ 0. A planar robot turns about y."""
     xp = _library(state.qpos)
     if robot.planar:
         half = state.qpos[:, 2:3] / 2
@@ -73,11 +66,11 @@ def _joint_velocities(state: State, robot: Anatomy) -> Array:
 
 
 def _com_velocity(state: State, robot: Anatomy) -> Array:
-    return state.sensordata[:, robot.velocity_sensor]
+    return state.subtree_linvel[:, robot.root_body]
 
 
 def _contact_wrenches(state: State, robot: Anatomy) -> Array:
-    """Torque and force of the contacts on world (always 0) and bodies, in robot weights, within ±1."""
+    """Contact torque and force on the world (always 0) and each body, in robot weights, clipped to ±1."""
     wrenches: Array = _library(state.cfrc_ext).clip(state.cfrc_ext * robot.wrench_scale, -1.0, 1.0)
     return wrenches.reshape(len(wrenches), -1)
 
@@ -101,29 +94,6 @@ def _actuator_forces(state: State, robot: Anatomy) -> Array:
     return state.actuator_force / robot.force_limits
 
 
-BLOCKS: dict[str, Block] = {
-    "height": Block(_height, lambda robot: 1),
-    "position": Block(_position, lambda robot: 3),
-    "orientation": Block(_orientation, lambda robot: 4),
-    "joint_angles": Block(_joint_angles, lambda robot: robot.n_joints),
-    "velocity": Block(_velocity, lambda robot: 3),
-    "angular_velocity": Block(_angular_velocity, lambda robot: 3),
-    "joint_velocities": Block(_joint_velocities, lambda robot: robot.n_joints),
-    "com_velocity": Block(_com_velocity, lambda robot: 3),
-    "contact_wrenches": Block(_contact_wrenches, lambda robot: 6 * (robot.n_bodies + 1), "cfrc_ext"),
-    "body_inertias": Block(_body_inertias, lambda robot: 9 * robot.n_bodies, "cinert"),
-    "body_velocities": Block(_body_velocities, lambda robot: 6 * robot.n_bodies, "cvel"),
-    "actuator_forces": Block(_actuator_forces, lambda robot: robot.n_actions, "actuator_force"),
-}
-
-
-def block(name: str) -> Block:
-    """Return the observation block of that name."""
-    if name not in BLOCKS:
-        raise UnknownName("observation block", name, BLOCKS, f"there are {', '.join(BLOCKS)}")
-    return BLOCKS[name]
-
-
 def _library(array: Array) -> Any:
     return array.__array_namespace__()
 
@@ -131,3 +101,57 @@ def _library(array: Array) -> Any:
 def _columns(*columns: Array) -> Array:
     joined: Array = _library(columns[0]).concat(columns, axis=1)
     return joined
+
+
+def _joints(robot: Anatomy) -> int:
+    return robot.n_joints
+
+
+def _wrenches(robot: Anatomy) -> int:
+    return 6 * (robot.n_bodies + 1)
+
+
+def _matrices(robot: Anatomy) -> int:
+    return 9 * robot.n_bodies
+
+
+def _twists(robot: Anatomy) -> int:
+    return 6 * robot.n_bodies
+
+
+def _actions(robot: Anatomy) -> int:
+    return robot.n_actions
+
+
+def _block(
+    name: str, values: Callable[[State, Anatomy], Array], size: int | Callable[[Anatomy], int], *demands: str
+) -> Block:
+    return Block(name, values, size=size, demands=demands, version=1)
+
+
+HEIGHT = _block("height", _height, 1, "floating root")
+"""The root's height, in metres."""
+POSITION = _block("position", _position, 3, "floating root")
+"""The root's x, y and z, in metres."""
+ORIENTATION = _block("orientation", _orientation, 4, "floating root")
+"""The root's orientation, a unit quaternion with w ≥ 0."""
+JOINT_ANGLES = _block("joint angles", _joint_angles, _joints)
+"""All joint angles except the root's, in radians (metres for a slide)."""
+VELOCITY = _block("velocity", _velocity, 3, "floating root")
+"""The root's velocity in the world's axes, in m/s."""
+ANGULAR_VELOCITY = _block("angular velocity", _angular_velocity, 3, "floating root")
+"""The root's angular velocity in its own axes, in rad/s."""
+JOINT_VELOCITIES = _block("joint velocities", _joint_velocities, _joints)
+"""The velocities of all joints except the root's, in rad/s (m/s for a slide)."""
+COM_VELOCITY = _block("velocity of the centre of mass", _com_velocity, 3, "root", "subtree_linvel")
+"""The velocity of the robot's centre of mass, in m/s."""
+CONTACT_WRENCHES = _block(
+    "contact wrenches", _contact_wrenches, _wrenches, "floating root", "weight", "cfrc_ext"
+)
+"""Contact torque and force on the world (always 0) and each body, in robot weights, clipped to ±1."""
+BODY_INERTIAS = _block("body inertias", _body_inertias, _matrices, "cinert")
+"""Each body's rotational inertia, a matrix, about the robot's centre of mass, in kg·m²."""
+BODY_VELOCITIES = _block("body velocities", _body_velocities, _twists, "cvel")
+"""Each body's angular velocity, and its linear velocity at the robot's centre of mass."""
+ACTUATOR_FORCES = _block("actuator forces", _actuator_forces, _actions, "actuator_force")
+"""The force of each actuator, as a share of its limit."""

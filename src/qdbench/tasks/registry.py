@@ -1,35 +1,56 @@
-"""The nine tasks of the paper, one record each, and the way to get one.
+"""The nine tasks of the paper, one record each, and `make`.
 
-Weights, healthy heights and reset noise are those of the simulators of the paper's time
-(docs/tasks.md); the hexapod's are ours.
+Weights, healthy heights and reset noise come from the simulators of the paper's time (docs/tasks.md); the
+hexapod's are ours.
 """
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 from typing import Any, Literal, overload
 
 from qdbench import robots
-from qdbench.errors import InvalidInput, UnknownName
-from qdbench.tasks.contract import Task
+from qdbench.errors import InvalidInput, UnknownName, require_known_options
+from qdbench.tasks.contract import Task, task_options
+from qdbench.tasks.descriptors import FEET_CONTACTS, FINAL_POSITION
+from qdbench.tasks.endings import healthy
+from qdbench.tasks.observation import (
+    ACTUATOR_FORCES,
+    ANGULAR_VELOCITY,
+    BODY_INERTIAS,
+    BODY_VELOCITIES,
+    COM_VELOCITY,
+    CONTACT_WRENCHES,
+    HEIGHT,
+    JOINT_ANGLES,
+    JOINT_VELOCITIES,
+    ORIENTATION,
+    POSITION,
+    VELOCITY,
+)
+from qdbench.tasks.rewards import forward, survive, torque
 from qdbench.tasks.robot_task import RobotTask
 
-_ALWAYS = (float("-inf"), float("inf"))
+_INFINITE = float("inf")
 _SHARE = (0.0, 1.0)
+
+_PLANAR = (HEIGHT, ORIENTATION, JOINT_ANGLES, VELOCITY, JOINT_VELOCITIES)
+_FREE = (HEIGHT, ORIENTATION, JOINT_ANGLES, VELOCITY, ANGULAR_VELOCITY, JOINT_VELOCITIES)
+_HALFCHEETAH = (*_FREE, COM_VELOCITY)
+_ANT = (*_FREE, CONTACT_WRENCHES)
+_HUMANOID = (*_FREE, BODY_INERTIAS, BODY_VELOCITIES, ACTUATOR_FORCES, CONTACT_WRENCHES)
+_HEXAPOD = (POSITION, *_FREE[1:], CONTACT_WRENCHES)
 
 _NINE = (
     RobotTask(
         name="hopper_uni",
         version=1,
         robot=robots.HOPPER,
-        descriptor="feet",
-        forward=1.0,
-        forward_of="com",
-        survive=1.0,
-        torque=0.001,
-        healthy=(0.7, float("inf")),
-        top_speed=10.0,
+        observation=_PLANAR,
+        rewards=(forward(1.0, of="com", top_speed=10.0), survive(1.0), torque(0.001)),
+        descriptor=FEET_CONTACTS,
+        ending=healthy(0.7, _INFINITE),
         descriptor_bounds=(_SHARE,),
         cells=(900,),
         reset_noise=0.005,
@@ -38,13 +59,10 @@ _NINE = (
         name="walker_uni",
         version=1,
         robot=robots.WALKER,
-        descriptor="feet",
-        forward=1.0,
-        forward_of="com",
-        survive=1.0,
-        torque=0.001,
-        healthy=(0.7, 2.0),
-        top_speed=10.0,
+        observation=_PLANAR,
+        rewards=(forward(1.0, of="com", top_speed=10.0), survive(1.0), torque(0.001)),
+        descriptor=FEET_CONTACTS,
+        ending=healthy(0.7, 2.0),
         descriptor_bounds=(_SHARE,) * 2,
         cells=(30, 30),
         reset_noise=0.005,
@@ -53,13 +71,9 @@ _NINE = (
         name="halfcheetah_uni",
         version=1,
         robot=robots.HALFCHEETAH,
-        descriptor="feet",
-        forward=1.0,
-        forward_of="root",
-        survive=0.0,
-        torque=0.1,
-        healthy=_ALWAYS,
-        top_speed=25.0,
+        observation=_HALFCHEETAH,
+        rewards=(forward(1.0, of="root", top_speed=25.0), torque(0.1)),
+        descriptor=FEET_CONTACTS,
         descriptor_bounds=(_SHARE,) * 2,
         cells=(30, 30),
         reset_noise=0.1,
@@ -68,13 +82,10 @@ _NINE = (
         name="ant_uni",
         version=2,
         robot=robots.ANT,
-        descriptor="feet",
-        forward=1.0,
-        forward_of="root",
-        survive=1.0,
-        torque=0.5,
-        healthy=(0.2, 1.0),
-        top_speed=15.0,
+        observation=_ANT,
+        rewards=(forward(1.0, of="root", top_speed=15.0), survive(1.0), torque(0.5)),
+        descriptor=FEET_CONTACTS,
+        ending=healthy(0.2, 1.0),
         descriptor_bounds=(_SHARE,) * 4,
         cells=(5,) * 4,
         reset_noise=0.1,
@@ -83,13 +94,10 @@ _NINE = (
         name="humanoid_uni",
         version=1,
         robot=robots.HUMANOID,
-        descriptor="feet",
-        forward=1.25,
-        forward_of="com",
-        survive=5.0,
-        torque=0.01,
-        healthy=(0.8, 2.1),
-        top_speed=10.0,
+        observation=_HUMANOID,
+        rewards=(forward(1.25, of="com", top_speed=10.0), survive(5.0), torque(0.01)),
+        descriptor=FEET_CONTACTS,
+        ending=healthy(0.8, 2.1),
         descriptor_bounds=(_SHARE,) * 2,
         cells=(30, 30),
         reset_noise=0.01,
@@ -98,13 +106,10 @@ _NINE = (
         name="hexapod_uni",
         version=1,
         robot=robots.HEXAPOD,
-        descriptor="feet",
-        forward=5.0,
-        forward_of="root",
-        survive=1.0,
-        torque=0.05,
-        healthy=(0.05, 1.0),
-        top_speed=2.0,
+        observation=_HEXAPOD,
+        rewards=(forward(5.0, of="root", top_speed=2.0), survive(1.0), torque(0.05)),
+        descriptor=FEET_CONTACTS,
+        ending=healthy(0.05, 1.0),
         descriptor_bounds=(_SHARE,) * 6,
         cells=(5,) * 6,
         reset_noise=0.1,
@@ -113,28 +118,24 @@ _NINE = (
         name="ant_omni",
         version=2,
         robot=robots.ANT,
-        descriptor="position",
-        forward=0.0,
-        forward_of="root",
-        survive=1.0,
-        torque=0.5,
-        healthy=(0.2, 1.0),
-        top_speed=15.0,
+        observation=_ANT,
+        rewards=(survive(1.0), torque(0.5)),
+        descriptor=FINAL_POSITION,
+        ending=healthy(0.2, 1.0),
         descriptor_bounds=((-30.0, 30.0),) * 2,
         cells=(100, 100),
         reset_noise=0.1,
+        remark_on_max_fitness="Standing still without torque reaches the maximum fitness of ant_omni: "
+        "max fitness says little here.",
     ),
     RobotTask(
         name="humanoid_omni",
         version=1,
         robot=robots.HUMANOID,
-        descriptor="position",
-        forward=0.0,
-        forward_of="com",
-        survive=5.0,
-        torque=0.01,
-        healthy=(0.8, 2.1),
-        top_speed=10.0,
+        observation=_HUMANOID,
+        rewards=(survive(5.0), torque(0.01)),
+        descriptor=FINAL_POSITION,
+        ending=healthy(0.8, 2.1),
         descriptor_bounds=((-30.0, 30.0),) * 2,
         cells=(100, 100),
         reset_noise=0.01,
@@ -143,13 +144,10 @@ _NINE = (
         name="hexapod_omni",
         version=1,
         robot=robots.HEXAPOD,
-        descriptor="position",
-        forward=0.0,
-        forward_of="root",
-        survive=1.0,
-        torque=0.05,
-        healthy=(0.05, 1.0),
-        top_speed=2.0,
+        observation=_HEXAPOD,
+        rewards=(survive(1.0), torque(0.05)),
+        descriptor=FINAL_POSITION,
+        ending=healthy(0.05, 1.0),
         descriptor_bounds=((-10.0, 10.0),) * 2,
         cells=(100, 100),
         reset_noise=0.1,
@@ -157,10 +155,7 @@ _NINE = (
 )
 
 TASKS = {task.name: task for task in _NINE}
-
-OPTIONS = ("episode_length", "descriptor_bounds", "cells", "reset_noise", "hidden")
-"""What `make` lets a user change; each is part of the task's fingerprint."""
-
+"""The nine tasks by name."""
 
 TaskName = Literal[
     "hopper_uni",
@@ -180,21 +175,19 @@ def make(name: TaskName, **options: Any) -> RobotTask: ...
 @overload
 def make(name: str, **options: Any) -> Task: ...
 def make(name: str, **options: Any) -> Task:
-    """Return a task by name, with options changed if given.
+    """Return a task by name, with the given options.
 
-    The name is one of the nine, or `package.module:attribute` for a task of your own. Options are
-    `episode_length`, `descriptor_bounds`, `cells`, `reset_noise` and `hidden`.
+    The name is one of the nine, or `package.module:attribute` for your own task. Options of a robot task are
+    `episode_length`, `descriptor_bounds`, `cells`, `reset_noise` and `hidden`; those of a function task are
+    `descriptor_bounds` and `cells`.
     """
     task = _imported(name) if ":" in str(name) else TASKS.get(name)
     if task is None:
         raise UnknownName("task", str(name), TASKS, '"qdbench tasks" lists all nine')
     if not options:
         return task
-    names: set[str] = {field.name for field in fields(task)} if is_dataclass(task) else set()
-    known = [option for option in OPTIONS if option in names]
-    for option in options:
-        if option not in known:
-            raise UnknownName("option", option, known, f"{task.name} takes {', '.join(known) or 'none'}")
+    known: list[str] = list(task_options(task)) if is_dataclass(task) else []
+    require_known_options(options, known, task.name)
     changed: Task = replace(task, **options)  # type: ignore[type-var]  # only dataclasses have options
     return changed
 
@@ -203,7 +196,7 @@ def _imported(name: str) -> Task:
     module_name, _, attribute = name.partition(":")
     try:
         task = getattr(importlib.import_module(module_name), attribute)
-    except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
+    except (Exception, SystemExit) as error:  # a user's module may raise anything
         kind = type(error).__name__
         raise InvalidInput(
             f"cannot load the task {name!r}: {kind}: {error}; is its folder on PYTHONPATH?"

@@ -1,103 +1,139 @@
-"""A task in which a neural controller moves a simulated robot."""
+"""A task in which a neural network controls a simulated robot."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from qdbench.errors import InvalidInput
 from qdbench.policy import Parameters, Policy
 from qdbench.robots import Robot
+from qdbench.sources import subclass_digests
 from qdbench.tasks.contract import (
     Bounds,
-    Evaluation,
+    Evaluations,
     Progress,
-    checked_choice,
     checked_count,
     checked_geometry,
-    checked_interval,
     checked_number,
     checked_seeds,
     checked_solutions,
     checked_workers,
     fingerprint,
 )
-from qdbench.tasks.observation import block
-from qdbench.tasks.state import Array, State
+from qdbench.tasks.endings import NEVER
+from qdbench.tasks.resets import JOINT_NOISE
+from qdbench.tasks.state import ALWAYS_READ, State
+from qdbench.tasks.terms import Block, Descriptor, Ending, Reset, Reward, Term, check_demands
 
 if TYPE_CHECKING:
-    from qdbench.simulation import Episode
+    from qdbench.robots.anatomy import Anatomy
+    from qdbench.simulation import Episode, Recorder
+
+OPTIONS = ("episode_length", "descriptor_bounds", "cells", "reset_noise", "hidden")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RobotTask:
-    """A robot, its reward, its descriptor and its archive's shape: a record, complete in one place.
+    """A task with a robot: a record of the robot, the terms of the task, and the task's grid.
 
-    Per control step the fitness grows by `forward` × velocity along x + `survive`
-    - `torque` × Σ action². The episode ends after `episode_length` control steps, or with the step in
-    which the root's height leaves `healthy`.
+    The fitness of an episode is the sum of all rewards over all control steps. The episode ends after
+    `episode_length` control steps, or earlier if `ending` says so.
     """
 
     name: str
     version: int
     robot: Robot
-    descriptor: Literal["feet", "position"]
-    """`feet`: share of lived steps each foot was loaded; `position`: final x, y of the centre of mass."""
-    forward: float
-    forward_of: Literal["com", "root"]
-    """Whose displacement counts: the centre of mass's or the root body's."""
-    survive: float
-    torque: float
-    healthy: tuple[float, float]
-    top_speed: float
-    """A mean speed in m/s no controller reaches; it makes `fitness_bounds` wide enough."""
+    observation: tuple[Block, ...]
+    """What the policy observes: blocks of numbers, concatenated."""
+    rewards: tuple[Reward, ...]
+    """What a control step earns; the fitness is the sum. Costs are negative."""
+    descriptor: Descriptor
+    ending: Ending = NEVER
+    reset: Reset = JOINT_NOISE
     descriptor_bounds: Bounds
     cells: tuple[int, ...]
     reset_noise: float
-    """At the start, uniform noise within ± this on joint angles and velocities, never on the root."""
+    """The random numbers of `reset` are uniform within ± this."""
     episode_length: int = 1000
     hidden: tuple[int, ...] = (64, 64)
+    """Sizes of the policy's hidden layers."""
+    remark_on_max_fitness: str = ""
+    """A sentence to show with max fitness if it can be misread."""
 
     def __post_init__(self) -> None:
-        checked_choice("descriptor", self.descriptor, ("feet", "position"))
-        checked_choice("forward_of", self.forward_of, ("com", "root"))
         bounds, cells = checked_geometry(self.descriptor_bounds, self.cells)
-        dimensions = len(self.robot.feet) if self.descriptor == "feet" else 2
-        if len(cells) != dimensions:
-            raise InvalidInput(
-                f"{self.name} has {dimensions} descriptor dimensions, not {len(cells)} as in {cells}"
-            )
         if isinstance(self.hidden, str) or not np.iterable(self.hidden):
             raise InvalidInput(
                 f"hidden is {self.hidden!r}; give the sizes of the hidden layers, like (64, 64)"
             )
-        plain: dict[str, object] = {  # one spelling of every value: equal tasks have equal fingerprints
+        plain: dict[str, object] = {  # one form of every value: equal tasks have equal fingerprints
             "version": checked_count("version", self.version),
+            "observation": _records(self.name, "observation", self.observation, Block),
+            "rewards": _records(self.name, "rewards", self.rewards, Reward),
             "descriptor_bounds": bounds,
             "cells": cells,
-            "healthy": checked_interval("healthy", self.healthy, finite=False),
             "episode_length": checked_count("episode_length", self.episode_length),
             "hidden": tuple(checked_count("hidden", n) for n in self.hidden),
-            **{name: checked_number(name, getattr(self, name)) for name in ("forward", "survive", "torque")},
-            **{name: checked_number(name, getattr(self, name), 0.0) for name in ("reset_noise", "top_speed")},
+            "reset_noise": checked_number("reset_noise", self.reset_noise, 0.0),
         }
         for name, value in plain.items():
             object.__setattr__(self, name, value)
-        for name in self.robot.observation:
-            block(name)
+        _records(self.name, "descriptor", [self.descriptor], Descriptor)
+        _records(self.name, "ending", [self.ending], Ending)
+        _records(self.name, "reset", [self.reset], Reset)
+        names = [reward.name for reward in self.rewards]
+        if not names or len(set(names)) != len(names):
+            raise InvalidInput(
+                f"{self.name}: the rewards are ({', '.join(names)}); give at least one, with different names"
+            )
+        dimensions = len(self.descriptor_names)
+        if dimensions and len(cells) != dimensions:
+            raise InvalidInput(
+                f"{self.name} has {dimensions} descriptor dimensions, but cells {cells} has {len(cells)}"
+            )
 
     # What the task is
 
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """All terms: observation blocks, rewards, descriptor, ending, reset."""
+        return (*self.observation, *self.rewards, self.descriptor, self.ending, self.reset)
+
+    @property
+    def descriptor_names(self) -> tuple[str, ...]:
+        """A label for each dimension of the descriptor."""
+        return self.descriptor.names(self.robot)
+
+    @property
+    def counts_steps(self) -> bool:
+        """Whether the descriptor is a share of the episode's steps."""
+        return self.descriptor.counts_steps
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields of `State` that the simulation must provide."""
+        demanded = {demand for term in self.terms for demand in term.demands}
+        return ALWAYS_READ | demanded.intersection(State._fields)
+
+    @cached_property
+    def anatomy(self) -> Anatomy:
+        """The compiled robot, with the sensors that the terms need."""
+        anatomy = self.robot.compiled(self.fields)
+        for term in self.terms:
+            check_demands(self.name, term, self.robot, anatomy)
+        return anatomy
+
     @cached_property
     def policy(self) -> Policy:
-        """The shape of the controllers."""
-        anatomy = self.robot.anatomy
-        observations = sum(block(name).size(anatomy) for name in self.robot.observation)
-        return Policy((observations, *self.hidden, anatomy.n_actions))
+        """The shape of the policies."""
+        observations = sum(block.n_values(self.anatomy) for block in self.observation)
+        return Policy((observations, *self.hidden, self.anatomy.n_actions))
 
     @property
     def n_parameters(self) -> int:
@@ -106,10 +142,12 @@ class RobotTask:
 
     @property
     def fitness_bounds(self) -> tuple[float, float]:
-        """The fixed interval of the QD score: exact without a forward term, else up to `top_speed`."""
-        speed, cost = abs(self.forward) * self.top_speed, self.torque * self.robot.anatomy.n_actions
-        worst, best = self.survive - max(cost, 0.0) - speed, self.survive - min(cost, 0.0) + speed
-        # a negative sum is worst when it lasts, a positive one when the first step is the last
+        """The fixed interval of the QD score, computed from the limits of the rewards."""
+        worst = best = 0.0
+        for low, high in (reward.bounds(self.anatomy) for reward in self.rewards):
+            worst += low
+            best += high
+        # worst: a negative sum for all steps, or a positive one for a single step
         return (
             worst * (self.episode_length if worst < 0 else 1),
             best * (self.episode_length if best > 0 else 1),
@@ -117,40 +155,37 @@ class RobotTask:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of version, options, rewards, MJCF and MuJoCo: equal ones are comparable."""
+        """A hash of version, options, terms, MJCF and MuJoCo's version: equal ones are comparable.
+
+        Built-in terms count by name, version and parameters; for your own see `Term.version`. A subclass
+        counts by the file that defines it, because it may change anything.
+        """
         import mujoco
 
-        facts = asdict(self)
-        if not self.robot.exact_contacts:
-            del facts["robot"]["exact_contacts"]  # so that fingerprints are as before there was such a thing
-        return fingerprint({**facts, "mujoco": mujoco.mj_versionString()})
+        return fingerprint(
+            {
+                "name": self.name,
+                "version": self.version,
+                "robot": asdict(self.robot),
+                "terms": [term.identity() for term in self.terms],
+                "options": self.options(),
+                "mujoco": mujoco.mj_versionString(),
+                "source": subclass_digests(self, RobotTask),
+            }
+        )
 
-    # How a batch of states is read: arrays with a leading batch axis, in and out
+    def options(self) -> dict[str, Any]:
+        """Return what a user may change, with the current values."""
+        return {name: getattr(self, name) for name in OPTIONS}
 
-    def observe(self, state: State) -> list[Array]:
-        """Return the blocks of the observation, to be put side by side."""
-        anatomy = self.robot.anatomy
-        return [block(name).values(state, anatomy) for name in self.robot.observation]
-
-    def position(self, state: State) -> Array:
-        """Return where along x the robot is, for the forward term."""
-        if self.forward_of == "root":
-            return state.qpos[:, 0]
-        return state.subtree_com[:, self.robot.anatomy.root_body, 0]
-
-    def contacts(self, state: State) -> NDArray[np.bool_]:
-        """Return which feet the floor pushes against, (batch, feet)."""
-        return state.sensordata[:, self.robot.anatomy.foot_sensors] > 0
-
-    def is_healthy(self, state: State) -> NDArray[np.bool_]:
-        """Return whose root is at a healthy height."""
-        height = state.qpos[:, 1 if self.robot.anatomy.planar else 2]
-        return (height > self.healthy[0]) & (height < self.healthy[1])
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the compiled model: other processes compile their own."""
+        return {name: value for name, value in vars(self).items() if name != "anatomy"}
 
     # What can be done with it
 
     def random_solutions(self, n: int, generator: np.random.Generator) -> Parameters:
-        """Return `n` fresh policies with LeCun-uniform weights."""
+        """Return `n` random policies with LeCun-uniform weights."""
         return self.policy.lecun_uniform(checked_count("n", n), generator)
 
     def evaluate(
@@ -161,11 +196,13 @@ class RobotTask:
         workers: int | None = None,
         progress: Progress | None = None,
         slots: int | None = None,
-    ) -> Evaluation:
-        """Let every solution live one episode under its own seed.
+        recorder: Recorder | None = None,
+    ) -> Evaluations:
+        """Evaluate every solution in one episode with its own seed.
 
-        The result depends on task, solution and seed alone: not on the batch, on `workers` (threads;
-        default all cores) or on `slots` (episodes a worker keeps going at once).
+        A result depends on task, solution and seed alone. It does not depend on the batch, on `workers`
+        (threads; by default all cores) or on `slots` (episodes that a worker simulates at once). A `recorder`
+        from `qdbench.simulation` sees every control step and keeps transitions, episodes or actions.
         """
         from qdbench import simulation
 
@@ -177,10 +214,11 @@ class RobotTask:
             workers=checked_workers(workers),
             slots=None if slots is None else checked_count("slots", slots),
             progress=progress,
+            recorder=recorder,
         )
 
     def rollout(self, solution: Parameters, seed: int) -> Episode:
-        """Return the whole episode of one solution, step by step."""
+        """Return the episode of one solution, step by step."""
         from qdbench import simulation
 
         if isinstance(solution, np.ndarray) and solution.ndim == 1:
@@ -189,3 +227,16 @@ class RobotTask:
         if len(solutions) != 1:
             raise InvalidInput(f"a rollout is of one solution, not {len(solutions)}; give one row")
         return simulation.rollout(self, solutions, checked_seeds([seed], 1))
+
+
+def _records(task: str, name: str, given: Iterable[Any], kind: type[Term]) -> tuple[Any, ...]:
+    """Return terms as a tuple; raise InvalidInput if one is of another kind."""
+    if isinstance(given, str | Term) or not np.iterable(given):
+        raise InvalidInput(f"{task}: {name} is {given!r}; give a tuple of records from qdbench.terms")
+    for term in given:
+        if not isinstance(term, kind):
+            raise InvalidInput(
+                f"{task}: {name} has {term!r}; give {kind.kind}s from qdbench.terms, or your own "
+                f"qdbench.terms.{kind.__name__}"
+            )
+    return tuple(given)

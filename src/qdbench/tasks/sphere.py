@@ -1,12 +1,12 @@
-"""The sphere with a linear projection, the field's usual toy: no robot, no noise, fast.
+"""The sphere function with a linear projection, a common toy problem: no robot, no noise, fast.
 
     qdbench run qdbench.tasks.sphere:task --evaluations 100000
 
 After Fontaine, Togelius, Nikolaidis and Hoover (2020, "Covariance matrix adaptation for the rapid
-illumination of behavior space"), in 100 dimensions. The fitness is 100 at the sphere's centre, 0.4 × 5.12 in
-every dimension, and 0 in the farthest corner of the box ±5.12; the descriptor is the sum of each half of the
-parameters, those outside the box folded back by 5.12 / x. A sum of many seldom strays far from zero, which is
-what makes the outer cells hard to reach.
+illumination of behavior space"), in 100 dimensions. The fitness is 100 at the centre of the sphere, 0.4 ×
+5.12 in every dimension, and 0 in the farthest corner of the box ±5.12. The descriptor is the sum of each half
+of the parameters; a parameter x outside the box counts as 5.12 / x. The sum of many random numbers is rarely
+far from zero, so the outer cells are hard to reach.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def sphere(solutions: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray
 
 task = FunctionTask(
     name="sphere",
+    version=1,
     function=sphere,
     n_parameters=N_PARAMETERS,
     descriptor_bounds=((-EDGE * N_PARAMETERS / 2, EDGE * N_PARAMETERS / 2),) * 2,

@@ -1,0 +1,359 @@
+"""Measure every run once, for tables, figures, the report and the paper's findings.
+
+The files of a run are read and measured, and its arrays are released before the next run is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdbench.analysis.collect import Skipped, Variant, collect
+from qdbench.analysis.comparable import require_comparable, require_equal_reevaluations, times_comparable
+from qdbench.analysis.measures import Curves, Interval, On, PlacedRun, fixed_interval, pooled_interval
+from qdbench.analysis.warnings_of_runs import Suspect, in_words, suspect
+from qdbench.archives.archive import Archive
+from qdbench.errors import InvalidInput, QdbenchError
+from qdbench.metrics.robustness import SplitHalf, by_samples
+from qdbench.metrics.scores import scores
+from qdbench.store.corrections_file import CorrectionPoint
+from qdbench.store.loading import StoredRun
+
+IntervalKind = Literal["fixed", "pooled"]
+"""The interval of the QD score: the task's fixed one, or the range of all fitness values of all runs."""
+Paths: TypeAlias = str | Path | Iterable[str | Path]
+Progress = Callable[[int, int], None]
+"""Called after each run with the number of measured runs and the number of all runs."""
+FitnessValues = NDArray[np.float64]
+
+MOST_COUNTS = 12
+"""For how many numbers of re-evaluations corrected scores are computed, at most."""
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """How QD scores are measured: on which fitness interval, and on which cells."""
+
+    kind: IntervalKind
+    interval: Interval
+    on: On
+
+    def __str__(self) -> str:
+        low, high = (f"{bound:,.6g}".replace("-", "\N{MINUS SIGN}") for bound in self.interval)
+        whose = "the task's fixed interval" if self.kind == "fixed" else "the pooled interval of these runs"
+        return f"QD score on {whose} [{low}, {high}]{self.where}"
+
+    @property
+    def where(self) -> str:
+        """Text about the geometry, if it is not the algorithms' own."""
+        return "" if self.on == "own" else ", on the task's grid"
+
+
+@dataclass(frozen=True, eq=False)
+class BySamples:
+    """The scores of a corrected archive as a function of the number of re-evaluations."""
+
+    counts: NDArray[np.float64]  #: (m,)
+    coverage: NDArray[np.float64]  #: (m,)
+    qd_score: NDArray[np.float64]  #: (m,)
+    split_half: SplitHalf
+
+
+@dataclass(frozen=True, eq=False)
+class Corrected:
+    """The results of the re-evaluations of a final archive."""
+
+    n_reevaluations: int
+    fitness: FitnessValues  #: (elites left,)
+    by_samples: BySamples
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRun:
+    """The measurements of one replication."""
+
+    run: StoredRun
+    kind: str
+    """The geometry it is measured on: `grid`, `cvt` or `unstructured`."""
+    n_cells: int | None
+    values: dict[str, float]
+    """All final metrics by name, and `evaluations`. Losses are always on the task's fixed interval."""
+    curves: Curves
+    fitness: FitnessValues  #: (elites,) of the final archive
+    corrected: Corrected | None
+    """The results of re-evaluating the final archive; None if it was not."""
+    n_reevaluations: int | None
+    """Re-evaluations per elite at the correction points; None if there is no point."""
+    suspect: Suspect
+
+    @property
+    def seed(self) -> int:
+        """The replication's seed."""
+        return self.run.record.seed
+
+    @property
+    def qd_score(self) -> float:
+        """The final QD score."""
+        return self.values["qd_score"]
+
+
+Archives = tuple[Archive, Archive | None]
+"""A final archive, and its corrected archive if it was corrected."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredVariant:
+    """The measurements of a variant's replications, by seed."""
+
+    label: str
+    runs: tuple[MeasuredRun, ...]
+    archives: Archives
+    """The archives of the typical replication, for figures."""
+
+    @property
+    def corrected(self) -> list[Corrected]:
+        """The results of re-evaluations, for the replications that were corrected at the end."""
+        return [run.corrected for run in self.runs if run.corrected is not None]
+
+    @property
+    def has_corrected_curves(self) -> bool:
+        """Whether any replication has a correction point."""
+        return any(run.n_reevaluations for run in self.runs)
+
+    @property
+    def typical(self) -> MeasuredRun:
+        """The median replication by final QD score; of two, the lower one."""
+        return self.runs[_typical(self.runs)]
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredTask:
+    """The measurements of all variants on one task."""
+
+    task: str
+    variants: tuple[MeasuredVariant, ...]
+    by: Yardstick
+    no_times: str
+    """Why times cannot be compared; empty if they can."""
+
+    @property
+    def measured_runs(self) -> list[MeasuredRun]:
+        """The measurements of all replications of all variants."""
+        return [run for variant in self.variants for run in variant.runs]
+
+    @property
+    def runs(self) -> list[StoredRun]:
+        """All replications of all variants."""
+        return [one.run for one in self.measured_runs]
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether any final archive was corrected."""
+        return any(one.corrected for one in self.measured_runs)
+
+    @property
+    def remark_on_max_fitness(self) -> str:
+        """Why max fitness says little; empty if it does not."""
+        return self.runs[0].record.facts.remark_on_max_fitness
+
+    @property
+    def suspicions(self) -> list[str]:
+        """Warnings about single runs."""
+        return in_words([one.suspect for one in self.measured_runs], self.by.interval)
+
+    @property
+    def warnings(self) -> list[str]:
+        """All warnings about this task."""
+        return [*self.suspicions, *([f"{self.task}: {self.no_times}"] if self.no_times else [])]
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The measurements of all runs in some folders, the skipped runs, and what was asked for."""
+
+    tasks: tuple[MeasuredTask, ...]
+    skipped: tuple[Skipped, ...]
+    results: tuple[Path, ...]
+    only: tuple[str, ...]
+    """The tasks that were asked for; empty means all."""
+    interval: IntervalKind
+    on: On
+
+    @property
+    def variants(self) -> list[tuple[MeasuredTask, MeasuredVariant]]:
+        """All variants on all tasks."""
+        return [(task, variant) for task in self.tasks for variant in task.variants]
+
+    @property
+    def runs(self) -> list[tuple[MeasuredVariant, MeasuredRun]]:
+        """All replications with their variants."""
+        return [(variant, run) for _, variant in self.variants for run in variant.runs]
+
+    @property
+    def is_all_corrected(self) -> bool:
+        """Whether every final archive was corrected."""
+        return all(run.corrected for _, run in self.runs)
+
+    @property
+    def warnings(self) -> list[str]:
+        """All warnings."""
+        return [warning for task in self.tasks for warning in task.warnings]
+
+
+def measure(
+    results: Paths,
+    *,
+    tasks: str | Sequence[str] = (),
+    interval: IntervalKind = "fixed",
+    on: On = "own",
+    progress: Progress = lambda done, total: None,
+) -> Measured:
+    """Read and measure all finished runs in some folders, each once.
+
+    `tasks` restricts it to tasks of these names. `interval` is the interval of the QD score: `fixed` is the
+    task's own, `pooled` is the range of all fitness values of all runs. `on` says which archive is measured:
+    `own` is each algorithm's own, `grid` is the task's grid. Raises InvalidInput if the runs cannot be
+    compared.
+    """
+    _require_one_of("interval", interval, ("fixed", "pooled"))
+    _require_one_of("on", on, ("own", "grid"))
+    folders = _folders(results)
+    only = (tasks,) if isinstance(tasks, str) else tuple(tasks)
+    collected = collect(folders, tasks=only)
+    total, done = sum(len(variant.runs) for variant in collected.variants), 0
+
+    def one_more() -> None:
+        nonlocal done
+        done += 1
+        progress(min(done, total), total)
+
+    found: list[MeasuredTask] = []
+    skipped = list(collected.skipped)
+    for task in collected.tasks:
+        measured, unusable = _measure_task(collected.of_task(task), interval, on, one_more)
+        found += [] if measured is None else [measured]
+        skipped += unusable
+    if not found:
+        reason = f"{skipped[0].path}: {skipped[0].reason}" if skipped else "none was found"
+        more = f"; and {len(skipped) - 1} more" if len(skipped) > 1 else ""
+        raise InvalidInput(f"no run can be used ({reason}{more})")
+    return Measured(tuple(found), tuple(skipped), folders, only, interval, on)
+
+
+def as_measured(
+    results: Paths | Measured, tasks: str | Sequence[str], interval: IntervalKind, on: On, progress: Progress
+) -> Measured:
+    """Return the measurements of runs: those given, or new ones."""
+    if not isinstance(results, Measured):
+        return measure(results, tasks=tasks, interval=interval, on=on, progress=progress)
+    if tasks or (interval, on) != ("fixed", "own"):
+        raise InvalidInput("tasks, interval and on belong to `measure`: these runs are measured already")
+    return results
+
+
+def _folders(results: Paths) -> tuple[Path, ...]:
+    try:
+        return tuple(map(Path, [results] if isinstance(results, str | Path) else results))
+    except TypeError:
+        raise InvalidInput(f"results are {results!r:.60}; give a folder or several") from None
+
+
+def _require_one_of(name: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise InvalidInput(f"{name} is {value!r}; use {' or '.join(map(repr, known))}")
+
+
+def _measure_task(
+    variants: Sequence[Variant], kind: IntervalKind, on: On, one_more: Callable[[], None]
+) -> tuple[MeasuredTask | None, list[Skipped]]:
+    """Measure the runs of a task; also return those that could not be measured."""
+    require_comparable(variants)
+    by = Yardstick(kind, _interval(variants, kind), on)
+    found: list[MeasuredVariant] = []
+    skipped: list[Skipped] = []
+    for variant in variants:
+        runs: list[tuple[MeasuredRun, Archives]] = []
+        for run in variant.runs:
+            try:
+                runs.append(_measure_run(run, by))
+            except (QdbenchError, OSError) as error:
+                skipped.append(Skipped(run.path, str(error)))
+            one_more()
+        if runs:
+            measured_runs = tuple(one for one, _ in runs)
+            found.append(MeasuredVariant(variant.label, measured_runs, runs[_typical(measured_runs)][1]))
+    if not found:
+        return None, skipped
+    task = variants[0].task
+    require_equal_reevaluations(task, ((run.run, run.n_reevaluations) for v in found for run in v.runs))
+    left = [Variant(task, variant.label, tuple(run.run for run in variant.runs)) for variant in found]
+    if skipped and kind == "pooled":  # skipped runs must not count in the interval
+        again, others = _measure_task(left, kind, on, lambda: None)
+        return again, skipped + others
+    return MeasuredTask(task, tuple(found), by, times_comparable(left)), skipped
+
+
+def _typical(runs: Sequence[MeasuredRun]) -> int:
+    """Return the index of the median replication by final QD score."""
+    places = sorted(range(len(runs)), key=lambda i: (runs[i].qd_score, runs[i].seed))
+    return places[(len(runs) - 1) // 2]
+
+
+def _interval(variants: Sequence[Variant], kind: IntervalKind) -> Interval:
+    runs = [run for variant in variants for run in variant.runs]
+    interval = fixed_interval(runs[0]) if kind == "fixed" else pooled_interval(runs)
+    if not interval[0] < interval[1]:
+        raise InvalidInput(
+            f"the runs of {variants[0].task} have no two different fitness values, so there is no pooled "
+            "interval; use --interval fixed"
+        )
+    return interval
+
+
+def _measure_run(run: StoredRun, by: Yardstick) -> tuple[MeasuredRun, Archives]:
+    """Measure one run. Its archives are returned separately, because most are released."""
+    read = StoredRun(run.path, run.record)  # it keeps all arrays that it reads; `run` must not
+    placed = PlacedRun(read, by.on)
+    curves, values = placed.curves(by.interval), placed.final(by.interval)
+    point = read.final_point
+    after = None if point is None else placed.corrected(point)
+    n = read.corrections.n_reevaluations if read.corrections is not None else None
+    found = MeasuredRun(
+        run,
+        placed.geometry.kind,
+        placed.geometry.n_cells,
+        values,
+        curves,
+        placed.fitness,
+        None if point is None else _corrected(placed, point, values, by.interval),
+        n if len(curves.corrected_evaluations) else None,
+        suspect(read),
+    )
+    return found, (placed.stored, after)
+
+
+def _corrected(
+    placed: PlacedRun, point: CorrectionPoint, values: dict[str, float], interval: Interval
+) -> Corrected:
+    """Return corrected scores by samples, at a few places: a large archive takes its time."""
+    again, fitness = placed.reevaluations(point), placed.corrected(point).elites.fitness
+    counts = sample_counts(again.n_samples)
+    # with all samples it is the corrected archive, which is there
+    found = [*by_samples(placed.geometry, again, interval, counts[:-1]), scores(fitness, interval)]
+    curve = BySamples(
+        np.array(counts, np.float64),
+        np.array([score.coverage for score in found], np.float64),
+        np.array([score.qd_score for score in found]),
+        SplitHalf(values["split_half_coverage"], values["split_half_qd_score"]),
+    )
+    return Corrected(again.n_samples, fitness.copy(), curve)
+
+
+def sample_counts(n: int) -> list[int]:
+    """Return numbers from 1 to `n`, evenly spaced on a logarithmic axis; all of them if there are few."""
+    return sorted({round(count) for count in np.geomspace(1, n, MOST_COUNTS).tolist()} | {1, n})

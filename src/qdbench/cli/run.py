@@ -1,0 +1,262 @@
+"""The commands that make runs: `run` and `resume`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from qdbench.cli import terminal
+from qdbench.cli.app import EpisodeLength, ResetNoise, TaskName, TaskSettings, Workers, app, chosen_task
+from qdbench.cli.outcomes import carry_out
+from qdbench.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from qdbench.experiments.one_run import Settings
+    from qdbench.experiments.variants import AlgorithmVariant
+
+AlgorithmNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--algorithm",
+        metavar="A",
+        help="A name from `qdbench algorithms`, or package.module:Class for your own. May be repeated.",
+        show_default="map_elites",
+    ),
+]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="J",
+        help="Number of runs at a time. Parallel runs share cores; do not compare their times.",
+    ),
+]
+CheckpointEvery = Annotated[
+    float,
+    typer.Option(
+        min=0, metavar="SECONDS", help="Least time between checkpoints; longer if writing one takes long."
+    ),
+]
+NCorrections = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="K",
+        help="Re-evaluate all elites at K points of the run, the last at its end. Re-evaluations count "
+        "neither as evaluations nor as time.",
+    ),
+]
+NReevaluations = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Number of re-evaluations of each elite.")
+]
+Elsewhere = Annotated[
+    bool,
+    typer.Option(
+        "--elsewhere",
+        help="Also resume runs that were started on another CPU or with other versions. They may not be "
+        "exactly reproducible.",
+    ),
+]
+
+
+@app.command()
+def run(
+    task_name: TaskName,
+    algorithm_names: AlgorithmNames = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, metavar="S", help="Seed of one run.", show_default="0")
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="0-9", help="Seeds of several runs: 0-9, or 0,3,5-7.")
+    ] = None,
+    evaluations: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="End each run with the iteration that reaches N evaluations.",
+            show_default="no limit; give this or --seconds",
+        ),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="X",
+            help="End each run with the iteration that reaches X seconds.",
+            show_default="no limit",
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            metavar="B",
+            help="Solutions per iteration. The same as --set batch_size=B.",
+            show_default="the algorithm's; 256 for ours",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="OPTION=VALUE",
+            help="Set an option of the algorithms. May be repeated. A=1,2,3 makes one variant for each "
+            "value; map_elites.A=1 is for this algorithm only.",
+        ),
+    ] = None,
+    episode_length: EpisodeLength = None,
+    reset_noise: ResetNoise = None,
+    task_settings: TaskSettings = None,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Write results into this folder.")] = Path(
+        "results"
+    ),
+    name: Annotated[
+        str,
+        typer.Option(
+            help="Name of this variant: its runs are in the folder ALGORITHM-NAME.", show_default="none"
+        ),
+    ] = "",
+    corrections: NCorrections = 0,
+    reevaluations: NReevaluations = 50,
+    workers: Workers = None,
+    jobs: Jobs = 1,
+    checkpoint_every: CheckpointEvery = 30.0,
+    elsewhere: Elsewhere = False,
+) -> None:
+    """Run algorithms on a task. The same command continues interrupted runs.
+
+    Finished runs are skipped, unfinished ones are resumed exactly. A larger --evaluations extends finished
+    runs. Results are in FOLDER/TASK/ALGORITHM/seed-S.
+    """
+    from qdbench.experiments.one_run import Job
+    from qdbench.experiments.plan import Plan
+    from qdbench.experiments.runs import target_of
+    from qdbench.experiments.variants import read_settings, variants
+
+    target = target_of(evaluations, seconds, corrections, reevaluations)
+    task = chosen_task(task_name, episode_length, reset_noise, task_settings)
+    names = list(dict.fromkeys(algorithm_names or ["map_elites"]))
+    size = [] if batch_size is None else [f"batch_size={batch_size}"]
+    found = variants(names, read_settings([*(settings or []), *size]), name)
+    plans = [
+        Plan(
+            task=task,
+            task_source=task_name,
+            algorithm=variant.algorithm,
+            options=variant.options,
+            seed=one,
+            name=variant.name,
+        )
+        for variant in found
+        for one in _seed_list(seed, seeds)
+    ]
+    _tell_settings(found)
+    carry_out(
+        [Job(plan, plan.folder(out), target) for plan in plans],
+        settings_of_runs(workers, jobs, checkpoint_every, elsewhere),
+    )
+
+
+@app.command()
+def resume(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.")],
+    evaluations: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="End with the iteration that reaches N evaluations.",
+            show_default="as started",
+        ),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="X",
+            help="End with the iteration that reaches X seconds.",
+            show_default="as started",
+        ),
+    ] = None,
+    corrections: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="K",
+            help="Re-evaluate all elites at K points of the run.",
+            show_default="as started",
+        ),
+    ] = None,
+    reevaluations: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Number of re-evaluations of each elite. Needs --corrections.",
+            show_default="50 with --corrections; else as started",
+        ),
+    ] = None,
+    workers: Workers = None,
+    jobs: Jobs = 1,
+    checkpoint_every: CheckpointEvery = 30.0,
+    elsewhere: Elsewhere = False,
+) -> None:
+    """Continue runs to the end they were started with, or to a later one."""
+    from qdbench.experiments.runs import recorded_job
+    from qdbench.store.record import CorrectionPlan, Target
+
+    given = evaluations is not None or seconds is not None
+    target = Target(evaluations, seconds) if given else None
+    if reevaluations is not None and corrections is None:
+        raise InvalidInput(
+            "--reevaluations needs --corrections K; without both, a run is corrected as it was started"
+        )
+    correct = None if corrections is None else CorrectionPlan(corrections, reevaluations or 50)
+    carry_out(
+        [recorded_job(path, target, correct) for path in runs],
+        settings_of_runs(workers, jobs, checkpoint_every, elsewhere),
+    )
+
+
+def settings_of_runs(workers: int | None, jobs: int, checkpoint_every: float, elsewhere: bool) -> Settings:
+    """Return how runs are made: each on its share of the cores, unless workers are given."""
+    from qdbench.experiments.evaluators import Threads
+    from qdbench.experiments.one_run import Settings
+    from qdbench.tasks.contract import checked_workers
+
+    each = checked_workers(workers) if workers is not None else max(1, checked_workers(None) // jobs)
+    return Settings(
+        evaluators=Threads(each), jobs=jobs, checkpoint_every=checkpoint_every, elsewhere=elsewhere
+    )
+
+
+def _tell_settings(found: list[AlgorithmVariant]) -> None:
+    """Print which algorithm got which options."""
+    from qdbench.store.record import variant_label
+
+    if any(variant.given for variant in found):
+        for variant in found:
+            given = ", ".join(f"{key}={value}" for key, value in variant.given.items())
+            label = variant_label(variant.algorithm, variant.name)
+            terminal.out.print(f"{label}: {given or 'no option set'}", soft_wrap=True)
+
+
+def _seed_list(one: int | None, text: str | None) -> list[int]:
+    """Return the seeds that --seed or --seeds (0-9 or 0,3,5-7) means."""
+    if text is None:
+        return [one or 0]
+    if one is not None:
+        raise InvalidInput("give --seed or --seeds, not both")
+    found: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", part.strip())
+        if match is None or int(match[2] or match[1]) < int(match[1]):
+            raise InvalidInput(f"--seeds {text!r} is not a list of seeds; write 0-9 or 0,3,5-7")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last - first > 9999:
+            raise InvalidInput(f"--seeds {part} means {last - first + 1} runs; give at most 10000")
+        found += range(first, last + 1)
+    return list(dict.fromkeys(found))

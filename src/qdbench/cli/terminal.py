@@ -1,0 +1,108 @@
+"""Printing of the command line: tables, JSON, progress."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+out = Console(width=None if sys.stdout.isatty() else 120, highlight=False, markup=False)
+err = Console(stderr=True, highlight=False, markup=False)
+
+
+def table(*columns: str) -> Table:
+    """Return an empty table. The first column is text, the others are numbers."""
+    rows = Table(box=None, pad_edge=False, header_style="bold")
+    for i, column in enumerate(columns):
+        rows.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
+    return rows
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON that every parser can read."""
+    print(json.dumps(_without_nan(value), indent=1))
+
+
+def _without_nan(value: Any) -> Any:
+    """JSON has no NaN or infinity: they become null."""
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+Bars = Callable[[str, float | None, float, str], None]
+"""Called with a label, how much is done (None: it has ended), how much there is, and a short text."""
+
+
+@contextmanager
+def bars() -> Iterator[Bars]:
+    """Show one bar per label on a terminal. Without a terminal, print a line every ten seconds for each."""
+    if not err.is_terminal:
+        last: dict[str, float] = {}
+
+        def line(label: str, done: float | None, total: float, words: str) -> None:
+            now = time.monotonic()
+            if done is None or now - last.setdefault(label, now) > 10:
+                last[label] = now
+                share = "" if done is None else f"{done / total:4.0%} "
+                print(f"{label}: {share}{words}", file=sys.stderr, flush=True)
+
+        yield line
+        return
+    from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    class _TwoLines(Progress):
+        def get_renderables(self) -> Iterator[Any]:
+            for task in self.tasks:
+                yield self.make_tasks_table([task])
+                yield f"  {task.fields['words']}"
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with _TwoLines(*columns, console=err, transient=True) as shown:
+        rows: dict[str, TaskID] = {}
+
+        def bar(label: str, done: float | None, total: float, words: str) -> None:
+            if done is None:
+                if label in rows:
+                    shown.remove_task(rows.pop(label))
+                shown.console.print(f"{label}: {words}")
+                return
+            if label not in rows:
+                rows[label] = shown.add_task(label, total=total, words=words)
+            shown.update(rows[label], completed=done, words=words)
+
+        yield bar
+
+
+@contextmanager
+def progress(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on a terminal. Without a terminal, print a line every ten seconds."""
+    if not err.is_terminal:
+        last = time.monotonic()
+
+        def line(done: int, total: int) -> None:
+            nonlocal last
+            if time.monotonic() - last > 10:
+                last = time.monotonic()
+                print(f"{title}: {done:,} of {total:,} {unit}", file=sys.stderr, flush=True)
+
+        yield line
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    bar = Progress(
+        TextColumn(title), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn(),
+        console=err, transient=True,
+    )  # fmt: skip
+    with bar:
+        row = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(row, completed=done, total=total)

@@ -1,0 +1,1 @@
+"""The paper's experiment: its protocol, its findings, and a function that repeats it."""

@@ -1,0 +1,165 @@
+"""Repeat the paper's experiment, from the runs to the verdicts."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from qdbench.algorithms.registry import configure
+from qdbench.analysis.compare import Comparison, compare
+from qdbench.analysis.measured import Measured, Progress, measure
+from qdbench.errors import QdbenchError
+from qdbench.experiments.evaluators import Threads
+from qdbench.experiments.interrupt import Interrupt
+from qdbench.experiments.launchers import launcher_for
+from qdbench.experiments.one_run import Job, Settings
+from qdbench.experiments.plan import Plan
+from qdbench.experiments.runs import check_jobs
+from qdbench.paper.findings import CAVEAT, findings, markdown, replications
+from qdbench.paper.protocol import CONTENDERS, REPRODUCED_TASK, VERSION, Scale, scale_of
+from qdbench.reports.page import Finding, write_page
+from qdbench.reports.plot import plot
+from qdbench.reports.style import require_matplotlib
+from qdbench.seeds import stream
+from qdbench.store.files import require_folder, write_text
+from qdbench.store.folder import RunFolder
+from qdbench.store.record import CorrectionPlan, Target
+from qdbench.tasks.contract import checked_workers
+from qdbench.tasks.registry import make
+
+PROBE = 64
+"""Number of random policies whose episodes are timed to estimate the duration."""
+RUNS = "runs"
+"""The subfolder of all runs."""
+Say = Callable[[str], None]
+CarryOut = Callable[[Sequence[Job], Settings], None]
+"""Makes all runs, and raises if one fails."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """The results of the experiment, and their files."""
+
+    folder: Path
+    measured: Measured
+    comparison: Comparison
+    findings: tuple[Finding, ...]
+    figures: tuple[Path, ...]
+    verdicts: Path
+    page: Path
+
+
+def reproduce(
+    scale: str = "smoke",
+    *,
+    out: str | Path | None = None,
+    workers: int | None = None,
+    checkpoint_every: float = 30.0,
+    say: Say = lambda sentence: None,
+    progress: Progress = lambda done, total: None,
+) -> Reproduction:
+    """Repeat the paper's experiment: run, correct, compare, plot, and judge its findings.
+
+    `scale` is `smoke`, `laptop` or `paper`: about 2 minutes, an hour, or many days on two cores. All results
+    are written into the folder `out`, by default results/SCALE. After an interruption, the same call
+    continues. `say` is called with sentences about what will be done and how long it will take. `progress`
+    is called after each measured run.
+    """
+    folder = folder_of(scale, out)
+    make_runs(scale, folder, workers=workers, checkpoint_every=checkpoint_every, say=say)
+    return judge(measure(folder / RUNS, tasks=[REPRODUCED_TASK], progress=progress), folder)
+
+
+def folder_of(scale: str, out: str | Path | None) -> Path:
+    """Return the folder of the experiment."""
+    return Path("results") / scale if out is None else Path(out)
+
+
+def make_runs(
+    scale: str,
+    folder: Path,
+    *,
+    workers: int | None,
+    checkpoint_every: float,
+    say: Say,
+    carry_out: CarryOut | None = None,
+) -> None:
+    """Make all runs of the experiment; one after the other, unless `carry_out` is given."""
+    require_matplotlib()  # fail now, not after all the runs
+    chosen, n_workers = scale_of(scale), checked_workers(workers)
+    require_folder(folder)
+    jobs = jobs_of(chosen, folder / RUNS)
+    say(
+        f"Protocol version {VERSION}, {scale}: {len(jobs)} runs of {chosen.evaluations:,} evaluations, "
+        f"{chosen.episode_length} steps, {chosen.corrections} correction points with "
+        f"{chosen.reevaluations} re-evaluations per elite"
+    )
+    say(estimate(chosen, jobs, n_workers))
+    settings = Settings(evaluators=Threads(n_workers), checkpoint_every=checkpoint_every)
+    (carry_out or one_after_the_other)(jobs, settings)
+
+
+def judge(measured: Measured, folder: Path) -> Reproduction:
+    """Compare, plot and judge the runs of the experiment, and write everything into a folder."""
+    comparison = compare(measured, out=folder)
+    (task,) = measured.tasks
+    found = findings(replications(task), task.no_times)
+    figures = plot(measured, out=folder / "figures")
+    verdicts = folder / "findings.md"
+    write_text(verdicts, markdown(found))
+    page = write_page(measured, comparison, folder / "report.html", findings=found, caveat=CAVEAT)
+    return Reproduction(folder, measured, comparison, tuple(found), tuple(figures), verdicts, page)
+
+
+def jobs_of(scale: Scale, out: Path) -> list[Job]:
+    """Return all runs of the experiment, seed by seed: changes of the machine's speed affect all equally."""
+    task = make(REPRODUCED_TASK, episode_length=scale.episode_length)
+    plans = [
+        Plan(
+            task=task,
+            task_source=REPRODUCED_TASK,
+            algorithm=contender.algorithm,
+            options=configure(
+                contender.algorithm, {"batch_size": str(scale.batch_size), **dict(contender.settings)}
+            ),
+            seed=seed,
+            name=contender.name,
+        )
+        for seed in range(scale.replications)
+        for contender in CONTENDERS
+    ]
+    target = Target(scale.evaluations, corrections=CorrectionPlan(scale.corrections, scale.reevaluations))
+    return [Job(plan, plan.folder(out), target) for plan in plans]
+
+
+def estimate(scale: Scale, jobs: Sequence[Job], workers: int) -> str:
+    """Time a few episodes; return a sentence that estimates the duration of the experiment."""
+    records = [RunFolder(job.path).read_record() for job in jobs]
+    done = sum(record.totals.evaluations for record in records if record is not None)
+    left = max(0, len(jobs) * scale.evaluations - done)
+    task = jobs[0].plan.task
+    solutions = task.random_solutions(PROBE, stream(0, "probe"))
+    start = time.perf_counter()
+    task.evaluate(solutions, range(PROBE), workers=workers)
+    hours = left / PROBE * (time.perf_counter() - start) / 3600
+    words = f"{hours * 60:,.0f} minutes" if hours < 2 else f"{hours:,.0f} hours"
+    return (
+        f"The runs will take about {words} with {workers} workers. The re-evaluations take about as long "
+        "again, depending on the number of elites. You can interrupt it; the same command continues."
+    )
+
+
+def one_after_the_other(jobs: Sequence[Job], settings: Settings) -> None:
+    """Make all runs in this process. A signal takes effect when the current run has been saved."""
+    check_jobs(jobs, settings)
+    interrupt = Interrupt()
+    with interrupt.listening():
+        outcomes = launcher_for(settings)(jobs, settings, interrupt, lambda job, news: None)
+    failed = [f"{one.folder}: {one.reason}" for one in outcomes if one.status == "failed"]
+    if failed:
+        raise QdbenchError(f"{len(failed)} of {len(jobs)} runs failed: {'; '.join(failed)}")
+    if interrupt.signal is not None:
+        signal.raise_signal(interrupt.signal)

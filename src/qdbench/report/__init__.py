@@ -1,1 +1,0 @@
-"""Pictures; the only place that imports matplotlib (the extra `plot`)."""

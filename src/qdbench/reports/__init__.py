@@ -1,0 +1,1 @@
+"""Figures and the HTML report. Only this room imports matplotlib (the extra `plot`)."""

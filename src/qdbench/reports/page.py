@@ -1,0 +1,264 @@
+"""One HTML file with a complete comparison: figures, tables, warnings, all runs, and the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import qdbench
+from qdbench.analysis.compare import Comparison, compare
+from qdbench.analysis.measured import IntervalKind, Measured, MeasuredTask, Paths, Progress, as_measured
+from qdbench.analysis.measures import On
+from qdbench.analysis.tables import METHOD, Table, interval_words, tables
+from qdbench.metrics.metric import METRICS
+from qdbench.reports.archives import archives_figure
+from qdbench.reports.commands import MACHINE, commands, seeds_text, versions
+from qdbench.reports.figures import Looks, in_order, paper_figure
+from qdbench.reports.markup import bullets, folded, page, picture, table, text, warned
+from qdbench.reports.samples import samples_figure
+from qdbench.reports.style import looks, require_matplotlib
+from qdbench.store.files import require_writable, write_text
+from qdbench.store.record import Environment
+
+_MANY_RUNS = 16
+"""A longer table of runs is folded."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence that was put to the test; `qdbench.paper.findings` makes those of the paper."""
+
+    claim: str
+    criterion: str
+    verdict: Literal["holds", "does not hold", "undecided"]
+    numbers: tuple[str, ...]
+    """What the verdict rests on, in words."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Content:
+    """What a page shows."""
+
+    measured: Measured
+    comparison: Comparison
+    path: Path
+    title: str
+    findings: Sequence[Finding]
+    caveat: str
+
+
+def report(
+    results: Paths | Measured,
+    *,
+    tasks: str | Sequence[str] = (),
+    interval: IntervalKind = "fixed",
+    on: On = "own",
+    out: str | Path = "report.html",
+    title: str = "",
+    progress: Progress = lambda done, total: None,
+) -> Path:
+    """Write figures, tables, warnings, runs and commands as one HTML file that opens offline.
+
+    `results` are folders with runs, or the result of `measure`. `tasks`, `interval` and `on` are those of
+    `measure`. Returns the path. Raises InvalidInput if the runs cannot be compared.
+    """
+    path = Path(out)
+    require_can_report(path)
+    measured = as_measured(results, tasks, interval, on, progress)
+    return write_page(measured, compare(measured), path, title=title)
+
+
+def require_can_report(path: Path) -> None:
+    """Refuse, before the work starts, a page that could not be written."""
+    require_matplotlib()
+    require_writable(path, ".html", ".htm")
+
+
+def write_page(
+    measured: Measured,
+    comparison: Comparison,
+    path: Path,
+    *,
+    title: str = "",
+    findings: Sequence[Finding] = (),
+    caveat: str = "",
+) -> Path:
+    """Write the page of a comparison; `caveat` is shown once, above all findings."""
+    look = looks(variant.label for _, variant in measured.variants)
+    write_text(path, _page(_Content(measured, comparison, path, title, findings, caveat), look))
+    return path
+
+
+def _page(content: _Content, look: Looks) -> str:
+    made = tables(content.comparison)
+    by_task, others = made[: len(content.comparison.tasks)], made[len(content.comparison.tasks) :]
+    names = [task.task for task in content.measured.tasks]
+    title = content.title or f"Comparison on {names[0] if len(names) == 1 else f'{len(names)} tasks'}"
+    return page(
+        title,
+        _lead(content),
+        [
+            ("compared", "What was compared", _compared(content)),
+            ("findings", "The paper\N{RIGHT SINGLE QUOTATION MARK}s findings", _findings(content)),
+            *(
+                (f"task-{i}", task.task, _task(task, shown, look, f"task-{i}-table"))
+                for i, (task, shown) in enumerate(zip(content.measured.tasks, by_task, strict=True), 1)
+            ),
+            ("tests", "Tests and aggregates", _others(others)),
+            ("method", "Method", bullets(_method(content))),
+            ("runs", "Runs", _runs(content)),
+            ("commands", "Commands", _commands(content)),
+        ],
+        f"<p>Written by qdbench {text(qdbench.__version__)}. This file is complete and opens offline.</p>",
+        f"qdbench {qdbench.__version__}",
+    )
+
+
+def _lead(content: _Content) -> str:
+    newest = max(
+        datetime.fromisoformat(one.run.record.updated) for _, one in content.measured.runs
+    ).astimezone(UTC)
+    n, skipped = len(content.measured.runs), len(content.comparison.skipped)
+    left_out = f', <a href="#runs">{skipped} skipped</a>' if skipped else ""
+    return (
+        f'<p>{n} run{"s" * (n != 1)}{left_out}; the newest is of <time datetime="{newest.isoformat()}">'
+        f"{newest.day} {newest:%B %Y, %H:%M} UTC</time>.</p>\n{warned(content.measured.warnings)}"
+    )
+
+
+def _compared(content: _Content) -> str:
+    rows = []
+    for task, compared in zip(content.measured.tasks, content.comparison.tasks, strict=True):
+        record = task.runs[0].record
+        low, high = compared.interval
+        rows.append(
+            (
+                task.task, str(record.task.version), record.task.fingerprint, record.target.in_words,
+                f"{content.comparison.interval} [{low:,.10g}, {high:,.10g}]",
+                _options(record.task.options, record.facts.changed_options),
+            )
+        )  # fmt: skip
+    columns = ("task", "version", "fingerprint", "budget", "interval of the QD score", "options")
+    algorithms = [
+        (
+            task.task, variant.label, seeds_text(run.seed for run in variant.runs),
+            f"{len(variant.corrected)} of {len(variant.runs)}",
+            _options(variant.runs[0].run.record.algorithm.options),
+        )
+        for task, variant in content.measured.variants
+    ]  # fmt: skip
+    of_runs = ("task", "algorithm", "seeds", "runs corrected", "options")
+    upper = table("compared-tasks", "Tasks", columns, rows, long=("options",))
+    lower = table("compared-algorithms", "Algorithms", of_runs, algorithms, long=("options",))
+    return f"{upper}\n{lower}"
+
+
+def _options(options: Mapping[str, Any], own: Mapping[str, Any] | None = None) -> str:
+    """Return options as text, with the default of those that were changed."""
+    defaults = {name: f" (default {value})" for name, value in (own or {}).items()}
+    return ", ".join(f"{name}={value}{defaults.get(name, '')}" for name, value in options.items()) or "none"
+
+
+def _findings(content: _Content) -> str:
+    shown = [
+        f'<div class="finding {one.verdict.replace(" ", "-")}">\n'
+        f'<span class="verdict">{text(one.verdict)}</span>\n<div class="ink">\n<h3>{text(one.claim)}</h3>\n'
+        f"<p>Criterion: {text(one.criterion)}</p>\n{bullets(one.numbers)}\n</div>\n</div>"
+        for one in content.findings
+    ]
+    return "\n".join((f"<p>{text(content.caveat)}</p>", *shown)) if shown else ""
+
+
+def _task(task: MeasuredTask, shown: Table, look: Looks, key: str) -> str:
+    names = ", ".join(look[variant.label].name for variant in in_order(task.variants, look))
+    along = "evaluations" if task.no_times else "evaluations and seconds"
+    corrected = task.is_corrected
+    dashed = any(variant.has_corrected_curves for variant in task.variants)
+    pictures = [
+        picture(
+            paper_figure(task, look),
+            f"{task.task}: coverage, QD score and max fitness of {names} against {along}; archive profiles "
+            "and losses by re-evaluation. The table below has the values at the end.",
+            f"Metrics along the runs against {along}, archive profiles, and losses by re-evaluation"
+            f"{'; dashed lines are the corrected metrics' if dashed else ''}.",
+        ),
+        picture(
+            archives_figure(task, look),
+            f"{task.task}: heatmaps of the final archives of {names}: fitness by descriptor"
+            f"{', each beside its corrected archive' if corrected else ''}.",
+            "The archive of the median replication of each algorithm"
+            f"{', beside its corrected archive' if corrected else ''}.",
+            vector=False,
+        ),
+    ]
+    if corrected:
+        alt = f"{task.task}: corrected coverage and QD score of {names} by the number of re-evaluations"
+        caption = (
+            "Corrected scores by the number of re-evaluations. With few re-evaluations they are too high."
+        )
+        pictures.append(picture(samples_figure(task, look), f"{alt}.", caption))
+    return "\n".join((f"<p>{text(task.by)}.</p>", *pictures, _table(shown, key)))
+
+
+def _table(shown: Table, key: str) -> str:
+    return f"{table(key, shown.title, shown.columns, shown.rows)}\n{bullets(shown.notes, 'notes')}"
+
+
+def _others(found: Sequence[Table]) -> str:
+    numbered = [(one, f"other-{i}") for i, one in enumerate(found, 1)]
+    first = [_table(one, key) for one, key in numbered if not one.is_exploratory]
+    rest = [_table(one, key) for one, key in numbered if one.is_exploratory]
+    return "\n".join((*first, folded(f"Exploratory tests of {len(rest)} other metrics", "\n".join(rest))))
+
+
+def _method(content: _Content) -> Iterable[str]:
+    for task in content.comparison.tasks:
+        interval = interval_words(content.comparison, task)
+        yield f"{task.task}: {interval}; primary endpoint: {METRICS[task.primary].title}."
+    yield from METHOD
+
+
+def _runs(content: _Content) -> str:
+    places: dict[str, tuple[int, Environment]] = {}
+    rows = []
+    for variant, one in content.measured.runs:
+        record, totals = one.run.record, one.run.record.totals
+        seen = [places.setdefault(repr(where), (len(places) + 1, where))[0] for where in record.environments]
+        rows.append(
+            (
+                str(one.run.path), variant.label, str(one.seed), one.run.status, f"{totals.evaluations:,}",
+                f"{totals.seconds:,.1f}", f"{totals.invalid:,}",
+                str(one.corrected.n_reevaluations) if one.corrected else "none",
+                ", ".join(map(str, dict.fromkeys(seen))),
+            )
+        )  # fmt: skip
+    columns = (
+        "run", "algorithm", "seed", "status", "evaluations", "seconds", "invalid", "re-evaluations",
+        "environment",
+    )  # fmt: skip
+    every = table("every-run", f"All {len(rows)} runs", columns, rows, long=("run",))
+    machines = [
+        (str(number), *(str(getattr(where, name)) for name in MACHINE), versions(where))
+        for number, where in places.values()
+    ]
+    of_machines = ("environment", *MACHINE, "versions")
+    ran_on = table("environments", "Environments", of_machines, machines, long=("cpu", "system", "versions"))
+    skipped = ""
+    if content.comparison.skipped:
+        reasons = [(str(one.path), one.reason) for one in content.comparison.skipped]
+        caption = f"Skipped: {len(reasons)} runs that could not be used"
+        skipped = table("skipped-runs", caption, ("run", "reason"), reasons, long=("run", "reason"))
+    shown = every if len(rows) <= _MANY_RUNS else folded(f"All {len(rows)} runs", every)
+    return "\n".join((skipped, shown, ran_on))
+
+
+def _commands(content: _Content) -> str:
+    lines = "\n".join(map(text, commands(content.measured, content.path, content.title)))
+    return (
+        "<p>The commands that made this page, including the runs. Finished runs are skipped. Results are "
+        "exactly reproducible only with the same versions on the same CPU.</p>\n"
+        f"<pre><code>{lines}</code></pre>"
+    )

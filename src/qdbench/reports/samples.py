@@ -1,0 +1,86 @@
+"""Corrected scores by the number of re-evaluations: with few of them, scores are too high.
+
+With fewer samples, the mean of an elite is noisier, and of several elites in one cell the corrected archive
+keeps the luckiest. A split-half estimate places and selects elites by one half of the samples and scores
+them by the other. So luck in the selection does not count in the score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from qdbench.analysis.measured import BySamples, Corrected, MeasuredTask
+from qdbench.metrics.metric import METRICS, corrected
+from qdbench.reports.bands import Band, across
+from qdbench.reports.figures import Looks, Variants, draw_band, facts, in_order, say
+from qdbench.reports.style import WIDTH, Look, add_legend, add_note, count_axis, style
+
+SCORES = ("coverage", "qd_score")
+_BESIDE = 1.7
+"""Distance of the uncorrected archive and the split halves from the curve: a factor on the log axis."""
+
+
+def samples_figure(measured: MeasuredTask, looks: Looks) -> Any:
+    """Return corrected coverage and QD score as a function of the number of re-evaluations."""
+    from matplotlib.figure import Figure
+
+    variants = in_order(measured.variants, looks)
+    with style():
+        figure = Figure(figsize=(WIDTH, 3.0), layout="constrained")
+        for panel, name in zip(figure.subplots(1, 2), SCORES, strict=True):
+            draw_samples(panel, variants, looks, name)
+        add_legend(figure, [looks[variant.label] for variant in variants])
+        halves = "split halves: placed and selected by one half of the re-evaluations, scored by the other"
+        add_note(figure, (*facts(measured), halves if measured.is_corrected else ""))
+    return figure
+
+
+def draw_samples(panel: Any, variants: Variants, looks: Looks, name: str) -> None:
+    """Draw a score by the number of re-evaluations, between the uncorrected and the split-half score."""
+    panel.set(ylabel=METRICS[corrected(name)].title)
+    most = max((one.n_reevaluations for variant in variants for one in variant.corrected), default=0)
+    if not most:
+        panel.set(xticks=[], yticks=[])
+        return say(panel, "no re-evaluations:\nqdbench correct RUN\N{HORIZONTAL ELLIPSIS}")
+    for i, variant in enumerate(variants):
+        if not variant.corrected:
+            continue
+        look, aside = looks[variant.label], 1.06 ** (i - (len(variants) - 1) / 2)
+        draw_band(panel, samples_band([one.by_samples for one in variant.corrected], name), look)
+        before = [run.values[name] for run in variant.runs]
+        _draw_estimate(panel, aside / _BESIDE, before, look, filled=True)
+        _draw_estimate(
+            panel, most * _BESIDE * aside, split_halves(variant.corrected, name), look, filled=False
+        )
+    panel.set(xscale="log", xlabel="re-evaluations", xlim=(0.75 / _BESIDE, 1.33 * most * _BESIDE))
+    panel.set_ylim(bottom=0)
+    panel.grid()
+    count_axis(panel.yaxis)
+    marked = [n for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if n < 0.7 * most] + [most]
+    panel.set_xticks([1 / _BESIDE, *marked, most * _BESIDE], ["stored", *map(str, marked), "split\nhalves"])
+    panel.minorticks_off()
+    return None
+
+
+def samples_band(replications: Sequence[BySamples], name: str) -> Band:
+    """Return the band at those numbers of re-evaluations that all replications have."""
+    shared = sorted(set.intersection(*(set(one.counts.tolist()) for one in replications)))
+    return across(shared, [getattr(one, name)[np.isin(one.counts, shared)] for one in replications])
+
+
+def split_halves(replications: Sequence[Corrected], name: str) -> list[float]:
+    """Return the split-half estimate of every replication; NaN if there is none."""
+    return [getattr(one.by_samples.split_half, name) for one in replications]
+
+
+def _draw_estimate(panel: Any, x: float, values: Sequence[float], look: Look, *, filled: bool) -> None:
+    known = [value for value in values if not np.isnan(value)]
+    if not known:
+        return
+    low, middle, high = np.quantile(known, (0.25, 0.5, 0.75))
+    panel.vlines(x, low, high, color=look.colour, linewidth=1)
+    inside = look.colour if filled else "white"
+    panel.plot([x], [middle], look.marker, color=look.colour, markerfacecolor=inside, markeredgewidth=0.7)

@@ -1,0 +1,149 @@
+"""The style of all figures: one colour per algorithm, sizes for print, reproducible files."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from qdbench.errors import InvalidInput
+
+FORMATS = ("png", "svg", "pdf")
+DPI = 300
+WIDTH = 7.0
+"""Width of a figure in inches: the text width of a two-column page."""
+SMALL, NORMAL = 7.0, 8.0  # points
+NOTE_COLUMNS = 135  # characters of size SMALL that fit into WIDTH
+
+_RC: dict[Any, Any] = {
+    "font.size": NORMAL,
+    "axes.titlesize": NORMAL,
+    "axes.labelsize": NORMAL,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "legend.fontsize": SMALL,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": "0.9",
+    "grid.linewidth": 0.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 3.5,
+    "pdf.fonttype": 42,  # TrueType, as publishers want it
+    "svg.hashsalt": "qdbench",  # the same figure gives the same file
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How an algorithm is drawn. Markers distinguish algorithms in black and white."""
+
+    name: str
+    """The name that readers know."""
+    colour: str
+    marker: str
+
+
+# Okabe and Ito (2008), without their yellow, which is invisible on white paper
+_KNOWN = {
+    "map_elites": Look("MAP-Elites", "#0072B2", "o"),
+    "cvt_map_elites": Look("CVT-MAP-Elites", "#D55E00", "s"),
+    "random_search": Look("Random Search", "#009E73", "^"),
+    "random_search-uniform": Look("Random Search (uniform)", "#882255", "<"),
+    "map_elites_unstructured": Look("MAP-Elites (unstructured)", "#CC79A7", "D"),
+    "cma_me": Look("CMA-ME", "#E69F00", "v"),
+    "cma_mae": Look("CMA-MAE", "#56B4E9", "P"),
+    "ribs_map_elites": Look("MAP-Elites (pyribs)", "#000000", "X"),
+}
+# Tol's muted scheme, without the colours that are close to those above
+_COLOURS, _MARKERS = ("#999933", "#888888", "#332288", "#44AA99"), (">", "p", "h", "*", "8")
+
+
+def looks(labels: Iterable[str]) -> dict[str, Look]:
+    """Return how to draw each of these algorithms: ours always the same, others in order of their names.
+
+    Legends and bars have the same order.
+    """
+    wanted = set(labels)
+    ours = {label: look for label, look in _KNOWN.items() if label in wanted}
+    others = zip(sorted(wanted - set(ours)), cycle(_COLOURS), cycle(_MARKERS), strict=False)
+    return ours | {label: Look(_name(label), colour, marker) for label, colour, marker in others}
+
+
+def _name(label: str) -> str:
+    """Return the algorithm's name, with the name of the variant in brackets, if it is one of ours."""
+    algorithm, _, name = label.partition("-")
+    return f"{_KNOWN[algorithm].name} ({name})" if algorithm in _KNOWN and name else label
+
+
+def require_matplotlib() -> None:
+    """Refuse, before the work starts, to draw without matplotlib."""
+    if find_spec("matplotlib") is None:
+        raise InvalidInput("figures need matplotlib: pip install 'qdbench[plot]'")
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Use our style for everything that is drawn or saved within."""
+    from matplotlib import rc_context
+
+    with rc_context(_RC):
+        yield
+
+
+def save_figure(figure: Any, stem: Path) -> list[Path]:
+    """Write a figure as PNG, SVG and PDF. The same figure gives exactly the same files."""
+    undated: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in FORMATS]
+    with style():
+        layout = figure.get_layout_engine()
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # it has its layout: each further time would take as long again
+        for ending, path in zip(FORMATS, paths, strict=True):
+            figure.savefig(path, dpi=DPI, metadata=undated.get(ending))
+        figure.set_layout_engine(layout)
+    return paths
+
+
+def add_note(figure: Any, sentences: Iterable[str]) -> None:
+    """Put small text below a figure."""
+    text = "; ".join(filter(None, sentences))
+    columns = int(NOTE_COLUMNS * figure.get_figwidth() / WIDTH)
+    lines = textwrap.wrap(f"{text}.", columns, break_on_hyphens=False)
+    figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=SMALL, color="0.25", linespacing=1.3)
+
+
+def add_legend(figure: Any, drawn: Iterable[Look], *, corrected: bool = False) -> None:
+    """Put a legend above a figure: the algorithms, and the meaning of dashed lines."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], color=look.colour, marker=look.marker, label=look.name) for look in drawn]
+    meanings: dict[str, Any] = {"metric": "-", "corrected": "--"} if corrected else {}
+    rows = 1 if len(handles) + len(meanings) <= 5 else 2  # filled column by column
+    handles += [Line2D([], [], linestyle="", label=" ")] * (-len(handles) % rows)
+    handles += [Line2D([], [], color="0.4", linestyle=line, label=label) for label, line in meanings.items()]
+    columns = len(handles) // rows
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns, frameon=False)
+
+
+def count_axis(axis: Any) -> None:
+    """Write numbers from 1000 on with SI prefixes, such as 20k."""
+    from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
+
+    large = EngFormatter(sep="")
+
+    def text(value: float, place: int) -> str:
+        return str(large(value)) if abs(value) >= 1000 else f"{value:.6g}".replace("-", "\N{MINUS SIGN}")
+
+    axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(text))

@@ -1,0 +1,83 @@
+"""Task options: read from the command line, found in a recorded run, compared with the defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from qdbench.errors import InvalidInput, QdbenchError, require_known_options
+from qdbench.spelling import BETWEEN, RANGE, spelled
+from qdbench.tasks.contract import Task, task_options
+from qdbench.tasks.registry import make
+
+
+def remade(source: str, options: Mapping[str, Any]) -> Task:
+    """Return the task of a recorded run: the task of that name, with the recorded options."""
+    task = make(source)
+    own = task_options(task)
+    wanted = {name: _as_tuples(value) for name, value in options.items()}
+    changed = {name: value for name, value in wanted.items() if name not in own or own[name] != value}
+    return make(source, **changed) if changed else task
+
+
+def changed_options(task: Task, source: str) -> dict[str, Any]:
+    """Return the defaults of the options that were changed; `source` names the task with the defaults."""
+    try:
+        own = task_options(make(source))
+    except QdbenchError:  # a task made in Python has no such name
+        return {}
+    return {name: own[name] for name, value in task_options(task).items() if own.get(name, value) != value}
+
+
+def made_by_name(task: Task, source: str) -> bool:
+    """Return whether that name and the task's options make the same task."""
+    try:
+        return remade(source, task_options(task)).fingerprint == task.fingerprint
+    except QdbenchError:
+        return False
+
+
+def read_options(task: Task, pairs: Sequence[str]) -> dict[str, Any]:
+    """Return the options from NAME=VALUE texts, with checked types."""
+    own = task_options(task)
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not name or not equals:
+            raise InvalidInput(f"{pair!r} is not NAME=VALUE; {task.name} takes {', '.join(own) or 'none'}")
+        require_known_options([name], own, task.name)
+        if name in found:
+            raise InvalidInput(f"{name} is given twice; give it once")
+        found[name] = _read(name, text, own[name])
+    return found
+
+
+def _read(name: str, text: str, like: Any) -> Any:
+    """Return the value of a text, with the type of the current value."""
+    try:
+        if isinstance(like, tuple):
+            return _read_bounds(text, len(like)) if _has_pairs(like) else _read_sizes(text)
+        if isinstance(like, bool):
+            return {"true": True, "yes": True, "false": False, "no": False}[text.lower()]
+        return type(like)(text)
+    except (ValueError, KeyError):
+        raise InvalidInput(f"{name} is {text!r}; write it like {name}={spelled(like)}") from None
+
+
+def _has_pairs(value: tuple[Any, ...]) -> bool:
+    return bool(value) and isinstance(value[0], tuple)
+
+
+def _read_sizes(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(BETWEEN)) if text else ()
+
+
+def _read_bounds(text: str, dimensions: int) -> tuple[tuple[float, float], ...]:
+    """Return (low, high) for every dimension; a single pair is for all."""
+    ends = [part.split(RANGE) for part in text.split(BETWEEN)]
+    pairs = tuple((float(low), float(high)) for low, high in ends)
+    return pairs * dimensions if len(pairs) == 1 else pairs
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(_as_tuples(item) for item in value) if isinstance(value, tuple | list) else value
