@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 QDBENCH := $(VENV)/bin/qdbench
 
-.PHONY: demo check lint types docs test clean
+.PHONY: demo check lint types docs test fuzz clean
 
 # The paper's experiment at the smallest scale: runs, corrections, tables, figures, page (about two minutes).
 demo: $(VENV)/ready
@@ -29,6 +29,14 @@ docs: $(VENV)/ready
 test: $(VENV)/ready
 	$(VENV)/bin/pytest -m "not alone" --numprocesses auto --dist loadfile
 	$(VENV)/bin/pytest -m alone
+
+# Files damaged, forged and swapped at random, for half an hour, then calls and commands with odd arguments,
+# as long again; fails if one does more than be refused.
+FUZZ_SECONDS ?= 1800
+FUZZ_SEED ?= 1
+fuzz: $(VENV)/ready
+	$(VENV)/bin/python tests/fuzz_files.py --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) $(VENV)/bin/python tests/fuzz_calls.py
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "qdbench needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.11")'

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
 
 VOID = {"meta", "link", "img", "br"}
 
@@ -95,3 +100,22 @@ def rows_of(root: Element, caption: str) -> list[list[str]]:
         for row in body.all("tr")
     ]
     return [[""] * (n - len(row)) + row for row in rows]
+
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def browse(path: Path, folder: Path, *arguments: str) -> str:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium, chromium-browser or google-chrome on the PATH")
+    done = subprocess.run(
+        [
+            CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            f"--user-data-dir={folder / 'profile'}", "--host-resolver-rules=MAP * ~NOTFOUND",
+            f"--log-net-log={folder / 'net.json'}", "--enable-logging=stderr", *arguments, path.as_uri(),
+        ],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert "CONSOLE" not in done.stderr, done.stderr
+    return done.stdout

@@ -106,3 +106,26 @@ class WideGrid(MapElites):
     def _empty_archive(self, problem: Problem) -> Archive:
         wide = [(10 * low, 10 * high) for low, high in problem.descriptor_bounds]
         return Archive(Grid(wide, problem.cells), problem.n_parameters)
+
+
+TOY_SHAPES = {1: (30,), 2: (10, 8), 3: (4, 3, 2), 4: (3, 2, 4, 2), 6: (2, 3, 2, 2, 3, 2)}
+
+
+def toy(dimensions: int) -> FunctionTask:
+    """Descriptors a little wider than the box; one solution in twenty is invalid."""
+
+    def function(solutions: NDArray[np.float32]) -> tuple[NDArray[Any], NDArray[Any]]:
+        x = solutions.astype(np.float64)
+        fitness = -np.square(x - 0.2).sum(axis=1)
+        fitness[x[:, -1] > 0.9] = np.nan
+        return fitness, x[:, :dimensions] * np.arange(1, dimensions + 1)
+
+    return FunctionTask(
+        name=f"toy{dimensions}",
+        version=1,
+        function=function,
+        n_parameters=7,
+        descriptor_bounds=tuple((-0.9 * i, 0.8 * i) for i in range(1, dimensions + 1)),
+        cells=TOY_SHAPES[dimensions],
+        fitness_bounds=(-10, 0),
+    )

@@ -111,7 +111,7 @@ BAD_COMMANDS = {
     "cannot read solutions from 'cut.npy'": ("evaluate", "ant_omni", "--solutions", "cut.npy"),
     "the number of solutions in 'empty.npy' is 0": ("rollout", "ant_omni", "--solutions", "empty.npy"),
     "--random is 99999999999999999999": ("evaluate", "ant_omni", "--random", "99999999999999999999"),
-    "not enough memory": ("evaluate", "ant_omni", "--random", "1000000000"),
+    "are too many for any memory": ("evaluate", "ant_omni", "--random", "1000000000"),
     "SyntaxError": ("evaluate", "broken_module:task", "--random", "1"),
     "must end in .png": ("rollout", "hopper_uni", "--random", "1", "--out", "x.docx"),
     "no task 'x'": ("bench", "x"),

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
-from toy_runs import ALGORITHMS, BOUNDS, SEEDS, TASKS, edited, entries, function, make, make_all, toy
 
 from qdbench import InvalidInput, load
 from qdbench.analysis import table_files
@@ -24,6 +23,7 @@ from qdbench.analysis.measures import final, pooled_interval
 from qdbench.metrics.metric import METRICS
 from qdbench.store.archive_file import StoredArchive
 from qdbench.store.files import read_json
+from toy_runs import ALGORITHMS, BOUNDS, SEEDS, TASKS, edited, entries, function, make, make_all, toy
 
 
 @pytest.fixture(scope="module")

@@ -250,8 +250,8 @@ def test_killed_corrections_continue_to_the_same_bits(afterwards: bool, cli: Cli
     if afterwards:
         for out in ("results", "whole"):
             assert cli(*start, "--out", out).returncode == 0
-        command = ["correct", str(path), "--reevaluations", "50"]
-        assert cli("correct", str(whole), "--reevaluations", "50").returncode == 0
+        command = ["correct", "--trust", str(path), "--reevaluations", "50"]
+        assert cli("correct", "--trust", str(whole), "--reevaluations", "50").returncode == 0
     else:
         command = [*start, *wanted]
         assert cli(*start, *wanted, "--out", "whole").returncode == 0

@@ -40,7 +40,7 @@ def test_resume_corrects_as_the_run_was_begun(bench: Cli) -> None:
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=30)
     end = (qdbench.load(path).record.totals.evaluations // 96 + 2) * 96
-    done = bench("resume", str(path), "--evaluations", str(end))
+    done = bench("resume", "--trust", str(path), "--evaluations", str(end))
     assert done.returncode == 0, done.stderr
     assert points(path)[-1] == end
     found = qdbench.load(path).corrections
@@ -69,13 +69,13 @@ def test_the_next_step_is_told_from_any_folder(bench: Cli) -> None:
         here = Cli(where)
         if where != bench.folder:
             shutil.copy(bench.folder / "mine.py", where)
-        done = here("correct", run, *FEW)
+        done = here("correct", "--trust", run, *FEW)
         assert done.returncode == 0, done.stderr
-        assert f"Next: qdbench plot {results}\n" in done.stdout
+        assert f"Next: qdbench compare {results}\n" in done.stdout
 
 
 def test_a_number_of_reevaluations_alone_is_refused(bench: Cli) -> None:
-    done = bench("resume", "results", *FEW)
+    done = bench("resume", "--trust", "results", *FEW)
     assert done.returncode == 2
     assert "--reevaluations needs --corrections K" in done.stderr
 
@@ -107,11 +107,11 @@ def test_reevaluations_of_another_run_are_refused(bench: Cli) -> None:
         points(mine)
     done = bench(*command("map_elites", "--corrections", "1", *FEW, n=960))
     assert done.returncode == 2
-    assert "corrected.npz is of another run (seed 4, here 3); delete it to begin anew" in done.stderr
+    assert "corrected.npz is of another run (seed 4, here 3); delete it to start again" in done.stderr
     left = bench.folder / "results/sphere/random_search/seed-3"
     left.mkdir(parents=True)
     shutil.copy(other / "corrected.npz", left)
-    assert "is of no run here" in bench(*command("random_search", n=480)).stderr
+    assert "belongs to no run in this folder" in bench(*command("random_search", n=480)).stderr
 
 
 def test_a_correction_of_other_elites_is_refused(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_run_that_has_come_farther_than_asked_is_refused(bench: Cli) -> None:
     wait_for_rows(process, path / "metrics.csv", 20)
     process.terminate()
     process.communicate(timeout=30)
-    done = bench("resume", str(path), "--evaluations", "96")
+    done = bench("resume", "--trust", str(path), "--evaluations", "96")
     assert done.returncode == 2
     assert "evaluations already, more than 96; give a larger --evaluations" in done.stderr
     assert qdbench.load(path).status == "stopped"
@@ -216,12 +216,15 @@ def test_correct_goes_on_after_whatever_goes_wrong(bench: Cli) -> None:
     other = bench.folder / "results/sphere/map_elites/seed-9"
     shutil.copytree(good, other)
     (other / "metrics.csv").unlink()
-    done = bench("correct", "results", *FEW)
+    done = bench("correct", "--trust", "results", *FEW)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert f"{raises.relative_to(bench.folder)}: ZeroDivisionError: not today" in done.stderr
-    assert "seed-8: " in done.stderr
-    assert "seed-9: " in done.stderr
+    assert "map_elites/seed-8" in done.stderr
+    assert (
+        "failed: [Errno 2] No such file or directory: 'results/sphere/map_elites/seed-9/metrics.csv"
+        in done.stderr
+    )
     assert "seed-3" in done.stdout
 
 

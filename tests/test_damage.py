@@ -12,6 +12,7 @@ import qdbench
 from conftest import Cli
 from qdbench import DamagedFile, QdbenchError, stream
 from qdbench.store.files import read_json, write_json
+from qdbench.store.folder import RunFolder
 from running import command, finished, folder, results, rewrite, wait_for_rows
 
 
@@ -23,25 +24,41 @@ def damages(data: bytes) -> list[bytes]:
     return [data[:-1], data[: len(data) // 2], b"", data + b"1,2\n", *flipped]
 
 
+def read(path: Path, name: str) -> Any:
+    """Read one file of a run."""
+    record = qdbench.load(path).record
+    if name == "checkpoint.npz":
+        return repr(RunFolder(path).read_checkpoint(record.determinants))
+    return results(path)
+
+
 @pytest.mark.parametrize("name", ["run.json", "metrics.csv", "archive.npz", "checkpoint.npz"])
 def test_damaged_files_are_named_and_never_used(name: str, tmp_path: Path) -> None:
-    """Either the damage is noticed, or it hit a byte that means nothing (such as a time in a zip file)."""
+    """Either the damage is noticed, or it hit a byte that means nothing (such as a time in a zip file).
+
+    Running again makes all but run.json again; the results are those of the run that was never damaged.
+    """
     path = finished(tmp_path)
     good = {file.name: file.read_bytes() for file in path.iterdir()}
+    as_read = read(path, name)
     target = 192 if name == "checkpoint.npz" else 96
     expected = results(finished(tmp_path, evaluations=target))
-    noticed = 0
+    noticed = mended = 0
     for damaged in damages(good[name]):
         for file, data in good.items():
             (path / file).write_bytes(data)
         (path / name).write_bytes(damaged)
-        sentence = complaint(lambda: results(finished(tmp_path, evaluations=target)), expected)
+        sentence = complaint(lambda: read(path, name), as_read)
         if sentence is not None:
             noticed += 1
             assert name in sentence
             assert "was not used" in sentence
             assert "\n" not in sentence
+        refused = complaint(lambda: results(finished(tmp_path, evaluations=target)), expected)
+        mended += refused is None
+        assert refused is None or name == "run.json"
     assert noticed >= 30
+    assert mended == 44 or name == "run.json"
 
 
 def complaint(act: Callable[[], Any], expected: Any) -> str | None:
@@ -78,11 +95,11 @@ def test_a_run_begun_elsewhere_asks_for_a_flag(bench: Cli) -> None:
     first = read_json(path / "run.json")["environments"][0]
     rewrite(path / "run.json", environments=[{**first, "cpu": "Abacus 3000", "mujoco": "3.9.9"}])
     target = ["--evaluations", str(record.totals.evaluations + 48)]
-    refused = bench("resume", str(path), *target)
+    refused = bench("resume", "--trust", str(path), *target)
     assert refused.returncode == 2
     assert "Abacus 3000" in refused.stderr
     assert "resuming may not reproduce it exactly" in refused.stderr
-    assert bench("resume", str(path), "--elsewhere", *target).returncode == 0
+    assert bench("resume", "--trust", str(path), "--elsewhere", *target).returncode == 0
     environments = qdbench.load(path).record.environments
     assert [e.cpu for e in environments] == ["Abacus 3000", record.environments[0].cpu]
 

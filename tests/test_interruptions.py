@@ -41,7 +41,7 @@ def test_killed_runs_resume_to_the_same_bits(algorithm: str, bench: Cli) -> None
         kills += process.returncode == -signal.SIGKILL
     assert kills >= 1
     assert qdbench.load(path).status == "running"
-    assert bench("resume", str(path)).returncode == 0
+    assert bench("resume", "--trust", str(path)).returncode == 0
     assert results(path) == expected
 
 
@@ -68,7 +68,7 @@ def test_signals_stop_within_a_second_and_keep_the_last_iteration(number: int, b
     assert not folder(bench, "map_elites", 4).exists()
     reached = int(run.metrics["evaluations"][-1]) + 480
     seconds = run.metrics["seconds"]
-    assert bench("resume", str(path), "--evaluations", str(reached)).returncode == 0
+    assert bench("resume", "--trust", str(path), "--evaluations", str(reached)).returncode == 0
     assert np.array_equal(qdbench.load(path).metrics["seconds"][: len(seconds)], seconds)
     bench(*command("map_elites", "--out", "whole", n=reached))
     assert results(path) == results(folder(bench, "map_elites", out="whole"))
@@ -88,7 +88,7 @@ def test_more_signals_do_not_disturb_the_saving(number: int, bench: Cli) -> None
     run = qdbench.load(path)
     assert run.status == "stopped"
     reached = run.record.totals.evaluations + 480
-    assert bench("resume", str(path), "--evaluations", str(reached)).returncode == 0
+    assert bench("resume", "--trust", str(path), "--evaluations", str(reached)).returncode == 0
     bench(*command("map_elites", "--out", "whole", n=reached))
     assert results(path) == results(folder(bench, "map_elites", out="whole"))
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from toy_runs import edited, make, toy
 
 import qdbench
 from noisy_runs import noisy, run
@@ -22,6 +21,7 @@ from qdbench.metrics.deviations import deviations
 from qdbench.metrics.profile import profile
 from qdbench.metrics.robustness import Reevaluations
 from qdbench.metrics.scores import self_normalised_from_sums, self_normalised_qd_score
+from toy_runs import edited, make, toy
 
 SQUARE = replace(noisy(2), cells=(8, 8))
 

@@ -13,15 +13,12 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
 from numpy.typing import NDArray
-from toy_runs import edited
 
-import qdbench
 from noisy_runs import ALGORITHMS, noisy, run
 from qdbench import InvalidInput
 from qdbench.algorithms.registry import BUILT_IN, IN_EXTRAS
 from qdbench.analysis.measured import MeasuredTask, measure, sample_counts
 from qdbench.analysis.measures import PlacedRun, final, fixed_interval
-from qdbench.analysis.warnings_of_runs import resolution_warning
 from qdbench.metrics.metric import CURVES
 from qdbench.metrics.robustness import by_samples, split_half
 from qdbench.metrics.scores import self_normalised_qd_score
@@ -36,7 +33,9 @@ from qdbench.reports.figures import (
 )
 from qdbench.reports.samples import samples_band, samples_figure, split_halves
 from qdbench.reports.style import looks, save_figure
-from running import carry_out
+from qdbench.store.files import read_json
+from running import carry_out, rewrite
+from toy_runs import edited
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
@@ -306,9 +305,11 @@ def test_without_corrections_nothing_is_dashed(tmp_path: Path) -> None:
 def test_who_was_not_corrected_is_said(noisy_results: Path, tmp_path: Path) -> None:
     for algorithm in ("map_elites", "cvt_map_elites"):
         shutil.copytree(noisy_results / "noisy2" / algorithm, tmp_path / algorithm)
-    (tmp_path / "map_elites/seed-1/corrected.npz").unlink()
-    for seed in range(4):
-        (tmp_path / f"cvt_map_elites/seed-{seed}/corrected.npz").unlink()
+    for name in ("map_elites/seed-1", *(f"cvt_map_elites/seed-{seed}" for seed in range(4))):
+        (tmp_path / name / "corrected.npz").unlink()
+        target = read_json(tmp_path / name / "run.json")["target"]
+        never = {"corrections": {"points": 0, "reevaluations": 50}}
+        rewrite(tmp_path / name / "run.json", target=target | never)
     found = measure_all(tmp_path)
     for draw in (paper_figure, archives_figure, samples_figure):
         said = texts(draw(found, looks_of(found))).replace("\n", " ")
@@ -380,27 +381,3 @@ def test_empty_archives_are_drawn_too(tmp_path: Path) -> None:
     assert "all archives are empty" in texts(paper_figure(found, looks_of(found)))
     with pytest.raises(InvalidInput, match="no two different fitness values"):
         measure(tmp_path, interval="pooled")
-
-
-# Resolution
-
-
-def test_a_descriptor_too_coarse_for_its_cells_is_told(tmp_path: Path) -> None:
-    def warning(name: str, **options: Any) -> str:
-        task = qdbench.make(name, **options)
-        path = run(tmp_path / task.fingerprint, task, "random_search", 0, corrections=0, batch_size=200)
-        return resolution_warning(qdbench.load(path))
-
-    assert warning("hopper_uni", episode_length=12).startswith(
-        "hopper_uni: the descriptor is a share of an episode's steps, and 12 steps give at most 13 values "
-        "for 900 cells. "
-    )
-    assert warning("hopper_uni", episode_length=12, cells=(5,)) == ""
-    fallen = warning("hopper_uni", episode_length=60, cells=(60,))  # most fall before
-    assert "values for 60 cells" in fallen
-    assert "seed-0)" in fallen
-    assert warning("ant_omni", episode_length=5) == ""  # a position is no share
-
-
-def test_functions_have_no_steps(measured: MeasuredTask) -> None:
-    assert resolution_warning(measured.runs[0]) == ""

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from toy_runs import edited
 
 import qdbench
 from conftest import Cli
 from noisy_runs import noisy, run
 from qdbench import InvalidInput, UnknownName
 from qdbench.cli import plot
+from toy_runs import edited
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
@@ -35,7 +35,7 @@ def test_figures_of_a_folder(cli: Cli, noisy_results: Path) -> None:
             f"Written: new/pictures/noisy2-{name}.{{png,svg,pdf}}"
             for name in ("figure", "self-normalised", "archives", "samples")
         ),
-        "Next: qdbench compare 'my results'",
+        "Next: qdbench report 'my results'",
     ]
     first, second = done.stderr.splitlines()
     assert first == "skipped: my results/noisy2/random_search/seed-3: its status is failed: the disk was full"

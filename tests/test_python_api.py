@@ -13,6 +13,7 @@ import qdbench
 from conftest import Cli
 from qdbench import InvalidInput
 from qdbench.algorithms.map_elites import MapElites
+from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.one_run import warm_up
 from qdbench.experiments.plan import plan_for
 from running import finished
@@ -103,9 +104,9 @@ def test_no_such_elite_is_one_sentence(tmp_path: Path, arguments: Any, sentence:
 
 def test_what_cannot_be_replayed_is_told(tmp_path: Path) -> None:
     run = qdbench.run("qdbench.tasks.sphere:task", evaluations=256, out=tmp_path)
-    with pytest.raises(InvalidInput, match="has no robot whose episode could be replayed"):
+    with pytest.raises(InvalidInput, match="has no robot, so there is no episode to replay"):
         qdbench.replay(run)
-    with pytest.raises(InvalidInput, match="its episodes cannot be simulated as they were"):
+    with pytest.raises(InvalidInput, match="its episodes cannot be simulated in the same way"):
         qdbench.replay(ant_run(tmp_path), task=qdbench.make("ant_omni"))
 
 
@@ -119,7 +120,7 @@ def test_rollout_of_a_run_shows_the_elite_s_own_episode(cli: Cli) -> None:
         with np.load(cli.folder / "elite.npz") as saved:
             assert saved["fitness"] == run.archive.fitness[best]
     refused = {
-        ("rollout", path, "--random", "3"): "for a run, only --elite, --cell and --out are allowed",
+        ("rollout", path, "--random", "3"): "for a run, only --elite, --cell, --trust and --out are allowed",
         ("rollout", path, "--elite", "1", "--cell", "2"): "give --elite or --cell, not both",
         ("rollout", path, "--elite", "worst"): "is not an elite",
         ("rollout", "ant_omni", "--random", "3", "--elite", "1"): "is not a folder",
@@ -144,7 +145,7 @@ def test_the_solutions_of_an_archive_can_be_evaluated_again(cli: Cli) -> None:
 def test_compiling_is_no_part_of_an_algorithm_s_time(tmp_path: Path) -> None:
     from qdbench.tasks.sphere import task
 
-    assert warm_up(plan_for(task, "sphere", "map_elites", {}, seed=0)) == 0
+    assert warm_up(plan_for(task, "sphere", "map_elites", {}, seed=0), Interrupt()) == 0
     run = qdbench.run(task, "cma_me", evaluations=400, out=tmp_path, batch_size=40)
     totals = run.record.totals
     assert totals.warm_up_seconds > 0

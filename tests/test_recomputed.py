@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from toy_runs import ALGORITHMS, BOUNDS, SEEDS, TASKS, make_all
 
 from qdbench import load
 from qdbench.analysis.measures import PlacedRun, curves, final
 from qdbench.metrics.profile import profile
+from toy_runs import ALGORITHMS, BOUNDS, SEEDS, TASKS, make_all
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -15,11 +14,10 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 from numpy.typing import NDArray
-from toy_runs import edited
 
 import qdbench
 from conftest import Cli
-from html_page import Element, parsed, require_sound, rows_of
+from html_page import Element, browse, parsed, require_sound, rows_of
 from qdbench import FunctionTask, InvalidInput, UnknownName
 from qdbench.analysis.compare import compare
 from qdbench.analysis.measured import Measured, measure
@@ -30,9 +28,9 @@ from qdbench.reports import markup
 from qdbench.reports.commands import commands
 from qdbench.reports.page import Finding, report, write_page
 from running import carry_out
+from toy_runs import edited
 
 EVIL = "<script>alert('x')</script>&\"\x07"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 def function(solutions: NDArray[np.float32], seeds: NDArray[np.uint64]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -287,7 +285,7 @@ def test_python_does_what_the_command_does(results: Path, tmp_path: Path) -> Non
         report(results, interval=cast(Any, "mine"), out=path)
     with pytest.raises(InvalidInput, match="on is 'cvt'; use 'own' or 'grid'"):
         report(results, on=cast(Any, "cvt"), out=path)
-    with pytest.raises(InvalidInput, match="results are None; give a folder"):
+    with pytest.raises(InvalidInput, match="results is None; give a folder"):
         report(cast(Any, None), out=path)
 
 
@@ -333,22 +331,6 @@ def test_the_next_step_is_to_correct(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 # A browser
-
-
-def browse(path: Path, folder: Path, *arguments: str) -> str:
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium, chromium-browser or google-chrome on the PATH")
-    done = subprocess.run(
-        [
-            CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            f"--user-data-dir={folder / 'profile'}", "--host-resolver-rules=MAP * ~NOTFOUND",
-            f"--log-net-log={folder / 'net.json'}", "--enable-logging=stderr", *arguments, path.as_uri(),
-        ],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    assert "CONSOLE" not in done.stderr, done.stderr
-    return done.stdout
 
 
 def test_a_browser_shows_it(page: tuple[Path, Element, Measured], tmp_path: Path) -> None:

@@ -43,8 +43,10 @@ def test_it_runs_corrects_compares_draws_and_judges_and_then_continues(
     reproduce(scale="smoke", out=tmp_path)
     assert capsys.readouterr().out.count("skipped") == 8
     assert [(run / "corrected.npz").stat().st_mtime_ns for run in runs] == before
-    whole = (runs[0] / "archive.npz").read_bytes()
-    (runs[0] / "archive.npz").write_bytes(whole[:-200])
+    whole = (runs[0] / "corrected.npz").read_bytes()
+    place = whole.index(b"fitness.npy") + 400
+    changed = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+    (runs[0] / "corrected.npz").write_bytes(changed)
     (tmp_path / "findings.md").unlink()
     reproduce(scale="smoke", out=tmp_path)  # without that run
     told = capsys.readouterr().err.splitlines()

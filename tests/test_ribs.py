@@ -147,7 +147,7 @@ class Listener(EmitterBase):
 def test_what_emitters_are_told_of_invalid_solutions(add_mode: Any) -> None:
     archive = TaskGrid(problem(), 0)
     emitter = Listener(archive)
-    algorithm = RibsAlgorithm(Scheduler(archive, [emitter], add_mode=add_mode), trusted=(Listener,))
+    algorithm = RibsAlgorithm(Scheduler(archive, [emitter], add_mode=add_mode))
     valid = np.arange(10) % 3 == 0
     evaluated = evaluate(algorithm.ask(), valid=valid)
     algorithm.tell(evaluated)
@@ -168,7 +168,7 @@ def test_what_emitters_are_told_of_invalid_solutions(add_mode: Any) -> None:
 def test_while_there_is_no_elite_a_wholly_invalid_batch_is_forgotten(add_mode: Any) -> None:
     archive = TaskGrid(problem(), 0)
     emitter = Listener(archive)
-    algorithm = RibsAlgorithm(Scheduler(archive, [emitter], add_mode=add_mode), trusted=(Listener,))
+    algorithm = RibsAlgorithm(Scheduler(archive, [emitter], add_mode=add_mode))
     algorithm.tell(evaluate(algorithm.ask(), valid=False))
     assert not emitter.told
     iterate(algorithm, 1)

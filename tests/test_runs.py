@@ -117,7 +117,7 @@ def test_a_folder_with_another_run_is_refused_before_any_work(bench: Cli) -> Non
     assert bench(*command("map_elites", "--set", "iso_sigma=0.1", "--name", "bold", n=96)).returncode == 0
     beside = folder(bench, "map_elites-bold")
     assert qdbench.load(beside).record.algorithm.options["iso_sigma"] == 0.1
-    assert bench("resume", str(beside), "--evaluations", "192").returncode == 0
+    assert bench("resume", "--trust", str(beside), "--evaluations", "192").returncode == 0
 
 
 ODD = """
@@ -152,7 +152,10 @@ def test_odd_algorithms_are_run_or_refused_without_a_traceback(bench: Cli) -> No
         assert done.stderr.count("\n") == 1
     assert bench(*start, "odd:BadHint").returncode == 0
     assert bench(*start, "odd:WithTuple").returncode == 0
-    assert bench("resume", str(folder(bench, "odd.WithTuple", 0)), "--evaluations", "192").returncode == 0
+    assert (
+        bench("resume", "--trust", str(folder(bench, "odd.WithTuple", 0)), "--evaluations", "192").returncode
+        == 0
+    )
     left = bench(*start, "odd:Leaves", "--algorithm", "random_search")
     assert left.returncode == 1
     assert "SystemExit: bye" in left.stderr
@@ -191,7 +194,7 @@ BAD_INPUT = {
     "cannot load the algorithm 'no.where:X'": [
         "run", "ant_omni", "--algorithm", "no.where:X", "--evaluations", "9",
     ],
-    "is not the folder of a run": ["resume", "nowhere"],
+    "is not a folder; give the folder of a run": ["resume", "nowhere"],
     "Missing argument": ["resume"],
 }  # fmt: skip
 

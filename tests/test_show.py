@@ -21,8 +21,9 @@ from rich.console import Console
 
 import qdbench
 from conftest import Cli
-from noisy_runs import KeepsAll
-from qdbench import FunctionTask, InvalidInput
+from noisy_runs import TOY_SHAPES as SHAPES
+from noisy_runs import KeepsAll, toy
+from qdbench import InvalidInput
 from qdbench.algorithms.registry import configure
 from qdbench.cli import show, terminal
 from qdbench.experiments.evaluators import Threads
@@ -38,29 +39,8 @@ from qdbench.store.loading import StoredRun
 from qdbench.store.plain import as_json
 from qdbench.store.record import MetricsExtent, Target
 
-SHAPES = {1: (30,), 2: (10, 8), 3: (4, 3, 2), 4: (3, 2, 4, 2), 6: (2, 3, 2, 2, 3, 2)}
 ALGORITHMS = ("map_elites", "cvt_map_elites", "map_elites_unstructured")
 EVERY = list(product(ALGORITHMS, SHAPES))
-
-
-def toy(dimensions: int) -> FunctionTask:
-    """Descriptors a little wider than the box; one solution in twenty is invalid."""
-
-    def function(solutions: NDArray[np.float32]) -> tuple[NDArray[Any], NDArray[Any]]:
-        x = solutions.astype(np.float64)
-        fitness = -np.square(x - 0.2).sum(axis=1)
-        fitness[x[:, -1] > 0.9] = np.nan
-        return fitness, x[:, :dimensions] * np.arange(1, dimensions + 1)
-
-    return FunctionTask(
-        name=f"toy{dimensions}",
-        version=1,
-        function=function,
-        n_parameters=7,
-        descriptor_bounds=tuple((-0.9 * i, 0.8 * i) for i in range(1, dimensions + 1)),
-        cells=SHAPES[dimensions],
-        fitness_bounds=(-10, 0),
-    )
 
 
 Runs = Callable[[str, int], StoredRun]
@@ -287,7 +267,7 @@ def test_words_picture_and_the_next_step(cli: Cli, runs: Runs) -> None:
     assert done.returncode == 0, done.stderr
     n, last = len(run.archive.elites), {name: values[-1] for name, values in run.metrics.items()}
     for words in (
-        f"toy2, version 0, fingerprint {run.record.task.fingerprint}",
+        f"toy2, version 1, fingerprint {run.record.task.fingerprint}",
         "map_elites, seed 0: batch_size=50, initial=100",
         f"300 (target 300), {last['invalid']} of them invalid",
         f"simulation {last['simulation_seconds'] / last['seconds']:.1%}",

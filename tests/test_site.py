@@ -33,7 +33,9 @@ def test_every_public_name_has_a_docstring(name: str) -> None:
 def test_every_page_is_in_the_navigation() -> None:
     navigation = re.findall(r": ([\w/-]+\.md)\b", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     plain = [str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")]
-    assert sorted(navigation) == sorted([*plain, "index.md", "changelog.md", "contributing.md"])
+    assert sorted(navigation) == sorted(
+        [*plain, "index.md", "changelog.md", "contributing.md", "reporting.md"]
+    )
 
 
 def test_the_citation_is_of_this_version() -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toy_runs import BOUNDS, TASKS, edited, entries, make, make_all, toy
 
 from conftest import Cli
 from qdbench import load
@@ -20,6 +19,7 @@ from qdbench.analysis import table_files
 from qdbench.analysis.compare import Comparison, compare
 from qdbench.cli import main
 from qdbench.metrics.metric import METRICS
+from toy_runs import BOUNDS, TASKS, edited, entries, make, make_all, toy
 
 
 @pytest.fixture(scope="module")

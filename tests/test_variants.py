@@ -87,7 +87,7 @@ def test_what_is_set_for_one_algorithm_counts_there_alone() -> None:
     assert [found[name].options.get("iso_sigma") for name in names] == [0.1, 0.2, None]
     assert {variant.options["batch_size"] for variant in found.values()} == {32}
     assert found["random_search"].given == {"batch_size": "32"}
-    with pytest.raises(UnknownName, match="--set names an algorithm that is not run"):
+    with pytest.raises(UnknownName, match="--set names an algorithm that is not in this command"):
         variants(names, read_settings(["map_elite.iso_sigma=1"]))
     with pytest.raises(UnknownName, match="no option 'iso_sigma'; random_search takes batch_size, init"):
         variants(names, read_settings(["random_search.iso_sigma=1"]))

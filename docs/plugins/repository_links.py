@@ -1,6 +1,6 @@
 """Builds one site from docs/ and the pages outside it, without changing how links are written.
 
-Links are relative to the file they are in, as code hosts need them. README.md, CHANGELOG.md and
+Links are relative to the file they are in, as code hosts need them. README.md, CHANGELOG.md, SECURITY.md and
 CONTRIBUTING.md become pages of the site. Any other file of the repository that a page links to
 (`../studies/convergence.py`, `../LICENSE`) is copied into the site.
 """
@@ -16,7 +16,12 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+PAGES = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "reporting.md",
+}
 COPIES = "repository"  # the folder of the site that linked files are copied to
 
 _LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(?=[)#])")

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from qdbench.experiments.correcting import correct
     from qdbench.experiments.replaying import replay
     from qdbench.experiments.runs import run
+    from qdbench.experiments.verifying import verify
     from qdbench.paper.reproduce import reproduce
     from qdbench.policy import Policy
     from qdbench.reports.page import report
@@ -84,6 +85,7 @@ _HOME = {
     "run": "qdbench.experiments.runs",
     "stream": "qdbench.seeds",
     "terms": "qdbench",  # a module of its own
+    "verify": "qdbench.experiments.verifying",
 }
 
 __all__ = [
@@ -122,6 +124,7 @@ __all__ = [
     "run",
     "stream",
     "terms",
+    "verify",
 ]
 
 

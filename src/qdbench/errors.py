@@ -7,6 +7,10 @@
     ├── BrokenAlgorithm  (also a RuntimeError)  an algorithm breaks the ask/tell contract
     └── DamagedFile      (also an OSError)      a file of a run is damaged, or has another format
 
+A promise: whatever is public raises one of these for a wrong value and for a wrong type alike. Only a wrong
+number or name of arguments is Python's own TypeError; what the system refuses (a full disk, a missing right,
+too little memory) is an OSError or a MemoryError; and errors of your own functions come through as they are.
+
 A message says what is wrong, the value, and what to do. On the command line it is one line, and the exit
 code is 2. If the error ends a run that has started, it is reported with that run, and the exit code is 1.
 """
@@ -28,8 +32,8 @@ class InvalidInput(QdbenchError, ValueError):
 class UnknownName(QdbenchError, LookupError):
     """There is no task, algorithm, option or robot part of that name."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], cure: str) -> None:
-        close = get_close_matches(name, list(known), n=1)
+    def __init__(self, kind: str, name: object, known: Iterable[str], cure: str) -> None:
+        close = get_close_matches(name, list(known), n=1) if isinstance(name, str) else []
         suggestion = f"did you mean {close[0]!r}? " if close else ""
         super().__init__(f"no {kind} {name!r}; {suggestion}{cure}")
 

@@ -12,6 +12,7 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
+from qdbench.checks import checked_count, is_whole, shown
 from qdbench.errors import InvalidInput
 
 Seeds = NDArray[np.uint64]
@@ -44,19 +45,19 @@ def numbered_seeds(seed: int, *name: str | int, first: int, n: int) -> Seeds:
 
 
 def _key(seed: int, *name: str | int) -> int:
-    words = (_checked(seed), *(word if isinstance(word, str) else _checked(word) for word in name))
+    words = (_checked(seed), *(str(word) if isinstance(word, str) else _checked(word) for word in name))
     return int.from_bytes(hashlib.sha256(repr(words).encode()).digest()[:16], "little")
 
 
 def evaluation_seeds(seed: int, n: int) -> Seeds:
     """Return `n` evaluation seeds under a root seed."""
-    return stream(seed, "evaluations").integers(0, 2**64, size=_checked(n), dtype=np.uint64)
+    return stream(seed, "evaluations").integers(0, 2**64, size=checked_count("n", n, 0), dtype=np.uint64)
 
 
 def _checked(number: int) -> int:
     """Return a Python integer; a NumPy integer would have another hash."""
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 0:
-        raise InvalidInput(f"{number!r} is not a seed or a count; give a whole number of 0 or more")
+    if not is_whole(number) or number < 0:
+        raise InvalidInput(f"{shown(number)} is not a seed or a count; give a whole number of 0 or more")
     return int(number)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
+from qdbench.checks import checked_count, checked_function, checked_geometry, checked_interval
 from qdbench.policy import Parameters
 
 SavedState = Mapping[str, Any]
@@ -34,13 +35,27 @@ class Problem:
     random_solutions: Callable[[int, np.random.Generator], Parameters]
     """`random_solutions(n, generator)` returns (n, parameters), an algorithm's usual start."""
 
+    def __post_init__(self) -> None:
+        bounds, cells = checked_geometry(self.descriptor_bounds, self.cells)
+        plain: dict[str, object] = {
+            "n_parameters": checked_count("n_parameters", self.n_parameters),
+            "descriptor_bounds": bounds,
+            "cells": cells,
+            "fitness_bounds": checked_interval("fitness_bounds", self.fitness_bounds),
+            "random_solutions": checked_function("random_solutions", self.random_solutions),
+        }
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
+
 
 @runtime_checkable
 class Algorithm(Protocol):
     """What the loop relies on. The constructor is `Class(problem, seed, *, option=default, …)`.
 
     An evaluation is one episode: to sample a solution k times, ask for it k times. Seeds and numbers
-    of the evaluations are given by the loop and come with `tell`. All randomness comes from `seed`.
+    of the evaluations are given by the loop and come with `tell`. All randomness comes from `seed`: asked and
+    told the same in the same order, an algorithm must ask for the same solutions again. That is how a run
+    resumes, unless the algorithm `SavesState`.
 
     Two attributes are optional. `packages` names the libraries whose versions a run should record.
     `compiles = True` says that the first use compiles code: a run lets a tiny copy do so before its clock
@@ -54,10 +69,19 @@ class Algorithm(Protocol):
         """Learn what the asked solutions did. Invalid ones have NaN. The arrays are the caller's: copy."""
 
     def collection(self) -> Evaluated:
-        """Return the solutions to hand to a user; the arrays need only be good until the next `tell`."""
+        """Return the solutions to hand to a user; the arrays must stay valid only until the next `tell`."""
+
+
+@runtime_checkable
+class SavesState(Protocol):
+    """An algorithm that can save itself, so that a long run resumes at once.
+
+    Without these methods a run resumes by asking and telling the algorithm again what it was told. Only an
+    algorithm that learns from more than `tell` needs them.
+    """
 
     def state(self) -> SavedState:
-        """Return all that `restore` needs; the arrays need only be good until the next `tell`."""
+        """Return all that `restore` needs; the arrays must stay valid only until the next `tell`."""
 
     def restore(self, state: SavedState) -> None:
         """Become, on a fresh instance with the same arguments, the algorithm `state` was taken from.
@@ -68,8 +92,8 @@ class Algorithm(Protocol):
 
 @runtime_checkable
 class HasArchive(Protocol):
-    """An algorithm with a container of its own, on which it is measured too."""
+    """An algorithm with its own archive, on which it is also measured."""
 
     @property
     def archive(self) -> Archive:
-        """The container."""
+        """The archive."""

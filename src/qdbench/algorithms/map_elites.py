@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 
 from qdbench.algorithms.contract import Problem, SavedState
 from qdbench.algorithms.variation import iso_line
@@ -10,6 +10,7 @@ from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.geometry import Cvt, Grid, Unstructured, centroids
 from qdbench.archives.unstructured import UnstructuredArchive
+from qdbench.checks import is_number, shown
 from qdbench.errors import InvalidInput
 from qdbench.policy import Parameters
 from qdbench.seeds import bulk_stream
@@ -113,5 +114,5 @@ class MapElitesUnstructured(MapElites):
 
 def at_least(name: str, value: float, low: float) -> None:
     """Say so when an option is too small."""
-    if not value >= low:
-        raise InvalidInput(f"{name} is {value}; give {low} or more")
+    if not is_number(value) or not low <= value < inf:
+        raise InvalidInput(f"{name} is {shown(value)}; give {low} or more")

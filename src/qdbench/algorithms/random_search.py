@@ -11,6 +11,7 @@ from qdbench.algorithms.map_elites import at_least
 from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.geometry import Grid
+from qdbench.checks import checked_choice
 from qdbench.policy import Parameters
 from qdbench.seeds import bulk_stream
 
@@ -32,6 +33,7 @@ class RandomSearch:
         init: Literal["lecun", "uniform"] = "lecun",
     ) -> None:
         at_least("batch_size", batch_size, 1)
+        checked_choice("init", init, ("lecun", "uniform"))
         self._problem, self._seed, self._batch_size, self._init = problem, seed, batch_size, init
         self._iteration = 0
         self.archive = Archive(Grid(problem.descriptor_bounds, problem.cells), problem.n_parameters)

@@ -11,8 +11,18 @@ from importlib.util import find_spec
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from qdbench.algorithms.contract import Algorithm, Problem
-from qdbench.errors import BrokenAlgorithm, InvalidInput, UnknownName, require_known_options
+from qdbench.checks import checked_flag, is_number, is_whole, shown
+from qdbench.errors import (
+    BrokenAlgorithm,
+    InvalidInput,
+    QdbenchError,
+    UnknownName,
+    require_known_options,
+)
+from qdbench.sources import import_problem, require_trust
 
 ENTRY_POINTS = "qdbench.algorithms"
 
@@ -64,6 +74,18 @@ class Option:
                 continue
         raise InvalidInput(f"{self.name} is {text!r}; give {self.type_name}")
 
+    def checked(self, value: Any) -> Any:
+        """Return a value given in Python, with NumPy's numbers as Python's own."""
+        value = value.item() if isinstance(value, np.generic) else value
+        union = get_origin(self.type) in (Union, UnionType)
+        if not any(_fits(kind, value) for kind in (get_args(self.type) if union else (self.type,))):
+            raise InvalidInput(f"{self.name} is {shown(value)}; give {self.type_name}")
+        return value
+
+
+def _of_extras() -> list[str]:
+    return [where for names in IN_EXTRAS.values() for where in names.values()]
+
 
 def algorithms() -> dict[str, str]:
     """Return the known algorithms: where the class of each name is, as module:attribute."""
@@ -74,9 +96,14 @@ def algorithms() -> dict[str, str]:
     return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)} | known
 
 
-def find(name: str) -> Factory:
-    """Return an algorithm's class by its name, or by `package.module:Class`."""
+def find(name: str, *, trust: bool = True) -> Factory:
+    """Return an algorithm's class by its name, or by `package.module:Class`.
+
+    A name from a file is not trusted: then only our own classes and installed plug-ins are imported.
+    """
     known = algorithms()
+    if not checked_flag("trust", trust) and ":" in name and name not in (*BUILT_IN.values(), *_of_extras()):
+        require_trust("the algorithm", name)
     if ":" not in name and name not in known:
         for extra, names in IN_EXTRAS.items():
             if name in names:
@@ -86,9 +113,8 @@ def find(name: str) -> Factory:
     try:
         factory = getattr(import_module(module_name), attribute)
     except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
-        kind = type(error).__name__
         raise InvalidInput(
-            f"cannot load the algorithm {name!r}: {kind}: {error}; is its folder on PYTHONPATH?"
+            f"cannot load the algorithm {name!r}: {import_problem(error, module_name)}"
         ) from error
     if not callable(factory):
         raise InvalidInput(f"{name!r} is not a class but {type(factory).__name__}; see docs/algorithms.md")
@@ -100,13 +126,15 @@ def options(factory: Factory) -> dict[str, Option]:
     """Return the keywords of an algorithm's constructor that have a default."""
     target: Any = factory
     try:
-        hints = get_type_hints(target.__init__ if isinstance(factory, type) else target)
         parameters = inspect.signature(factory).parameters.values()
     except (ValueError, TypeError):
-        raise InvalidInput(f"{factory!r} has no signature Class(problem, seed, *, option=default)") from None
-    except Exception:  # a hint that only a type checker can see
+        raise InvalidInput(
+            f"{shown(factory)} has no signature Class(problem, seed, *, option=default)"
+        ) from None
+    try:
+        hints = get_type_hints(target.__init__ if isinstance(factory, type) else target)
+    except Exception:  # a hint that only a type checker can see, or no function of its own
         hints = {}
-        parameters = inspect.signature(factory).parameters.values()
     return {
         p.name: Option(p.name, hints.get(p.name, type(p.default)), p.default)
         for p in parameters
@@ -124,12 +152,19 @@ def configure(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
+def checked_options(factory: Factory, chosen: Mapping[str, Any], who: str) -> dict[str, Any]:
+    """Return options given in Python, their types checked as on the command line."""
+    known = options(factory)
+    require_known_options(chosen, known, who)
+    return {name: known[name].checked(value) for name, value in chosen.items()}
+
+
 def name_of(algorithm: str | Factory) -> str:
     """Return what an algorithm is called: a class is module:Class."""
     if isinstance(algorithm, str):
         return algorithm
     if not callable(algorithm):
-        raise InvalidInput(f"{algorithm!r} is no algorithm; give a name, module:Class, or a class")
+        raise InvalidInput(f"{shown(algorithm)} is no algorithm; give a name, module:Class, or a class")
     where = getattr(algorithm, "__module__", "?")
     return f"{where}:{getattr(algorithm, '__qualname__', type(algorithm).__name__)}"
 
@@ -137,12 +172,31 @@ def name_of(algorithm: str | Factory) -> str:
 def build(algorithm: str | Factory, problem: Problem, seed: int, chosen: Mapping[str, Any]) -> Algorithm:
     """Return a fresh algorithm; `algorithm` is a name, module:Class, or a class."""
     factory = find(algorithm) if isinstance(algorithm, str) else algorithm
-    made = factory(problem, seed, **chosen)
+    try:
+        made = factory(problem, seed, **chosen)
+    except (QdbenchError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise BrokenAlgorithm(
+            f"{name_of(algorithm)} cannot be built: {type(error).__name__}: {error}; the constructor is "
+            "Class(problem, seed, *, option=default)"
+        ) from error
     if not isinstance(made, Algorithm):
         raise BrokenAlgorithm(
-            f"{name_of(algorithm)} lacks one of ask, tell, collection, state and restore; it needs all five"
+            f"{name_of(algorithm)} lacks one of ask, tell and collection; it needs all three"
         )
     return made
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    """Return whether a value is of the type that an option says it has; types we do not know fit all."""
+    if get_origin(kind) is Literal:
+        return any(type(value) is type(choice) and value == choice for choice in get_args(kind))
+    if kind is int:
+        return is_whole(value)
+    if kind is float:
+        return is_number(value)
+    return isinstance(value, kind) if kind in (bool, str, NoneType) else True
 
 
 def _parsed(kind: Any, text: str) -> Value:

@@ -9,24 +9,22 @@ Only for where pyribs is installed: nothing in qdbench imports this module unask
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf, nextafter
 from typing import Any, Literal
 
 import numpy as np
-import ribs
 from numpy.typing import NDArray
 from ribs.archives import ArchiveBase, GridArchive
 from ribs.emitters import EvolutionStrategyEmitter, IsoLineEmitter
 from ribs.schedulers import BanditScheduler, Scheduler
 
-from qdbench.algorithms.contract import Problem, SavedState
+from qdbench.algorithms.contract import Problem
 from qdbench.algorithms.map_elites import at_least
-from qdbench.algorithms.ribs_state import PARTS, Saver, load
 from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.geometry import Grid
-from qdbench.errors import BrokenAlgorithm, DamagedFile, InvalidInput
+from qdbench.errors import BrokenAlgorithm, InvalidInput
 from qdbench.policy import Parameters
 from qdbench.seeds import derived_seed, stream
 
@@ -35,12 +33,15 @@ EXTRA_FIELDS: dict[str, Any] = {"evaluation": ((), np.int64), "seed": ((), np.ui
 
 
 class RibsAlgorithm:
-    """A pyribs scheduler as an algorithm; `trusted` are classes of your own that its checkpoints may hold.
+    """A pyribs scheduler as an algorithm.
 
     An invalid solution never reaches an archive. Its emitter is told that it was not added, with the
     lowest improvement in the batch and the objective and measures of the least fit valid solution. If
     the whole batch is invalid, all improvements are equal, on which an evolution strategy restarts; as
     long as there is no elite to restart from, the batch is forgotten instead.
+
+    A run resumes by telling the scheduler again what it was told: nothing of it is ever saved. So all its
+    parts must take their randomness from a seed, as pyribs' own do.
     """
 
     packages = ("ribs", "numba")
@@ -48,18 +49,10 @@ class RibsAlgorithm:
     compiles = True
     """The first use of pyribs' evolution strategies compiles code, which a run does beforehand."""
 
-    def __init__(self, scheduler: Scheduler | BanditScheduler, *, trusted: Sequence[type] = ()) -> None:
+    def __init__(self, scheduler: Scheduler | BanditScheduler) -> None:
         self._scheduler: Any = scheduler  # its private names are the same in all schedulers of pyribs
         _check_fields(scheduler.archive)
         _check_fields(scheduler.result_archive)
-        try:
-            saver = Saver(scheduler)
-            known = {kind for kind in saver.kinds if kind.__module__.startswith("ribs.")}.union(trusted)
-            self._permitted = {(kind.__module__, kind.__qualname__) for kind in known}
-            self._permitted |= {(module, name) for module in PARTS for name in PARTS[module].split()}
-            load(saver.data, saver.large, self._permitted)
-        except Exception as error:  # whatever pickle meets in a user's objects
-            raise BrokenAlgorithm(f"a checkpoint of this scheduler would be useless: {error}") from error
 
     def ask(self) -> Parameters:
         """Return what the emitters ask for, in float32."""
@@ -103,25 +96,6 @@ class RibsAlgorithm:
     def collection(self) -> Evaluated:
         """Return the elites of the result archive, or of the only one."""
         return _Elites(self._scheduler.result_archive)
-
-    def state(self) -> SavedState:
-        """Return the scheduler as a pickle, with its large arrays beside it."""
-        saver = Saver(self._scheduler)
-        beside = {str(i): array for i, array in enumerate(saver.large)}
-        return {"ribs": ribs.__version__, "scheduler": saver.data, "large": beside}
-
-    def restore(self, state: SavedState) -> None:
-        """Continue from `state`; a pickle that holds anything but parts of a scheduler is refused."""
-        if state["ribs"] != ribs.__version__:
-            raise DamagedFile(
-                f"the state was saved with pyribs {state['ribs']}, this is {ribs.__version__}; "
-                f"to continue: pip install ribs=={state['ribs']}"
-            )
-        large = [state["large"][str(i)].copy() for i in range(len(state["large"]))]
-        loaded = load(state["scheduler"], large, self._permitted)
-        if type(loaded) is not type(self._scheduler):
-            raise DamagedFile(f"the pickle holds no {type(self._scheduler).__name__}, but {loaded!r:.60}")
-        self._scheduler = loaded
 
 
 class _Elites(Evaluated):

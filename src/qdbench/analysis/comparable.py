@@ -29,6 +29,16 @@ def _where_it_ran(variants: Iterable[Variant]) -> str:
     return "; ".join(differing(ran))
 
 
+def changed_code(variants: Iterable[Variant]) -> list[str]:
+    """Return a sentence for every variant whose runs were made with different code of its algorithm."""
+    found = []
+    for variant in variants:
+        made = [(run, {"code": where.source}) for run in variant.runs for where in run.record.environments]
+        if different := "; ".join(differing(made)):
+            found.append(f"{variant.label}: runs were made with different code of the algorithm: {different}")
+    return found
+
+
 def require_comparable(variants: Sequence[Variant]) -> None:
     """Refuse runs with different tasks, budgets or options, and a replication that is given twice."""
     task, runs = variants[0].task, [run for variant in variants for run in variant.runs]

@@ -34,6 +34,7 @@ from qdbench.analysis.statistics import (
     improvement_interval,
     mann_whitney,
 )
+from qdbench.checks import checked_path
 from qdbench.metrics.metric import FALLBACK, METRICS, PRIMARY, Metric, per_cell
 from qdbench.seeds import stream
 from qdbench.store.files import require_folder
@@ -125,8 +126,9 @@ def compare(
     `measure`. With `out`, the tables are also written into that folder. Raises InvalidInput if the runs
     cannot be compared.
     """
-    if out is not None:
-        require_folder(Path(out))
+    folder = None if out is None else checked_path("out", out)
+    if folder is not None:
+        require_folder(folder)
     measured = as_measured(results, tasks, interval, on, progress)
     aggregates, notes = _aggregate(measured)
     comparison = Comparison(
@@ -138,10 +140,10 @@ def compare(
         notes,
         measured.skipped,
     )
-    if out is not None:
+    if folder is not None:
         from qdbench.analysis.table_files import write_tables  # it imports the records of this file
 
-        write_tables(comparison, Path(out))
+        write_tables(comparison, folder)
     return comparison
 
 

@@ -14,10 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdbench.analysis.collect import Skipped, Variant, collect
-from qdbench.analysis.comparable import require_comparable, require_equal_reevaluations, times_comparable
+from qdbench.analysis.comparable import (
+    changed_code,
+    require_comparable,
+    require_equal_reevaluations,
+    times_comparable,
+)
 from qdbench.analysis.measures import Curves, Interval, On, PlacedRun, fixed_interval, pooled_interval
 from qdbench.analysis.warnings_of_runs import Suspect, in_words, suspect
 from qdbench.archives.archive import Archive
+from qdbench.checks import checked_function, checked_names, checked_paths, shown
 from qdbench.errors import InvalidInput, QdbenchError
 from qdbench.metrics.robustness import SplitHalf, by_samples
 from qdbench.metrics.scores import scores
@@ -139,7 +145,9 @@ class MeasuredTask:
     variants: tuple[MeasuredVariant, ...]
     by: Yardstick
     no_times: str
-    """Why times cannot be compared; empty if they can."""
+    """Why seconds cannot be compared, or nothing."""
+    changed_code: tuple[str, ...] = ()
+    """Which algorithms' code was not the same in all runs."""
 
     @property
     def measured_runs(self) -> list[MeasuredRun]:
@@ -163,8 +171,9 @@ class MeasuredTask:
 
     @property
     def suspicions(self) -> list[str]:
-        """Warnings about single runs."""
-        return in_words([one.suspect for one in self.measured_runs], self.by.interval)
+        """What must not be overlooked about single runs."""
+        found = in_words([one.suspect for one in self.measured_runs], self.by.interval)
+        return [*found, *(f"{self.task}: {words}" for words in self.changed_code)]
 
     @property
     def warnings(self) -> list[str]:
@@ -222,8 +231,8 @@ def measure(
     """
     _require_one_of("interval", interval, ("fixed", "pooled"))
     _require_one_of("on", on, ("own", "grid"))
-    folders = _folders(results)
-    only = (tasks,) if isinstance(tasks, str) else tuple(tasks)
+    checked_function("progress", progress)
+    folders, only = tuple(checked_paths("results", results)), _names(tasks)
     collected = collect(folders, tasks=only)
     total, done = sum(len(variant.runs) for variant in collected.variants), 0
 
@@ -251,21 +260,21 @@ def as_measured(
     """Return the measurements of runs: those given, or new ones."""
     if not isinstance(results, Measured):
         return measure(results, tasks=tasks, interval=interval, on=on, progress=progress)
-    if tasks or (interval, on) != ("fixed", "own"):
+    _require_one_of("interval", interval, ("fixed", "pooled"))
+    _require_one_of("on", on, ("own", "grid"))
+    checked_function("progress", progress)
+    if _names(tasks) or (interval, on) != ("fixed", "own"):
         raise InvalidInput("tasks, interval and on belong to `measure`: these runs are measured already")
     return results
 
 
-def _folders(results: Paths) -> tuple[Path, ...]:
-    try:
-        return tuple(map(Path, [results] if isinstance(results, str | Path) else results))
-    except TypeError:
-        raise InvalidInput(f"results are {results!r:.60}; give a folder or several") from None
+def _names(tasks: str | Sequence[str]) -> tuple[str, ...]:
+    return checked_names("tasks", [tasks] if isinstance(tasks, str) else tasks)
 
 
 def _require_one_of(name: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise InvalidInput(f"{name} is {value!r}; use {' or '.join(map(repr, known))}")
+    if not isinstance(value, str) or value not in known:
+        raise InvalidInput(f"{name} is {shown(value)}; use {' or '.join(map(repr, known))}")
 
 
 def _measure_task(
@@ -295,7 +304,7 @@ def _measure_task(
     if skipped and kind == "pooled":  # skipped runs must not count in the interval
         again, others = _measure_task(left, kind, on, lambda: None)
         return again, skipped + others
-    return MeasuredTask(task, tuple(found), by, times_comparable(left)), skipped
+    return MeasuredTask(task, tuple(found), by, times_comparable(left), tuple(changed_code(left))), skipped
 
 
 def _typical(runs: Sequence[MeasuredRun]) -> int:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.geometry import Cells, Geometry
+from qdbench.checks import checked_count, shown
 from qdbench.errors import InvalidInput
 
 RESERVED_BYTES = 2**31
@@ -32,6 +33,10 @@ class Archive:
     """
 
     def __init__(self, geometry: Geometry, n_parameters: int, *, samples: int = 1) -> None:
+        if not isinstance(geometry, Geometry):
+            raise InvalidInput(f"geometry is {shown(geometry)}; give a qdbench.Grid")
+        n_parameters = checked_count("n_parameters", n_parameters, 0)
+        samples = checked_count("samples", samples)
         self.geometry = geometry
         self._n = 0
         dimensions = len(geometry.bounds)
@@ -74,6 +79,8 @@ class Archive:
 
     def _require_fitting(self, batch: Evaluated) -> None:
         """Refuse rows of another shape before anything is changed."""
+        if not isinstance(batch, Evaluated):
+            raise InvalidInput(f"{shown(batch)} is nothing to insert; give a qdbench.Evaluated")
         columns = self._columns
         fits = (
             batch.solutions.shape[1:] == columns.solutions.shape[1:]
@@ -145,11 +152,17 @@ class Archive:
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Become the archive that `state` was taken from. Its arrays are copied."""
-        cells = state["cells"]
+        names = ["cells", *(field.name for field in fields(Evaluated))]
+        if not isinstance(state, Mapping) or not all(isinstance(state.get(n), np.ndarray) for n in names):
+            raise InvalidInput(f"the state is {shown(state)}; give what `state` returned")
+        elites, cells = Evaluated(**{name: state[name] for name in names[1:]}), state["cells"]
+        self._require_fitting(elites)
+        if cells.shape != elites.fitness.shape or cells.dtype.kind not in "iu":
+            raise InvalidInput(f"the state has {cells.shape} cells for {len(elites)} elites")
         self._n = len(cells)
         if self._n > len(self._cells):
             self._grow(self._n)
         self._cells[: self._n] = cells
         for field in fields(Evaluated):
-            getattr(self._columns, field.name)[: self._n] = state[field.name]
+            getattr(self._columns, field.name)[: self._n] = getattr(elites, field.name)
         self._slots = {cell: row for row, cell in enumerate(cells.tolist())}

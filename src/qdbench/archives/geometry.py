@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
 
+from qdbench.checks import BoundsLike, checked_column, checked_geometry
 from qdbench.errors import InvalidInput
 from qdbench.seeds import stream
 
@@ -20,6 +23,7 @@ SAMPLES_PER_CENTROID = 20
 LLOYD_STEPS = 10
 
 
+@runtime_checkable
 class Geometry(Protocol):
     """How descriptors are divided into cells."""
 
@@ -72,10 +76,10 @@ class Grid:
 
     kind = "grid"
 
-    def __init__(self, bounds: ArrayLike, shape: Sequence[int]) -> None:
-        self._box = Box(bounds)
+    def __init__(self, bounds: BoundsLike, shape: Sequence[int]) -> None:
+        intervals, self.shape = checked_geometry(bounds, shape)
+        self._box = Box(intervals)
         self.bounds = self._box.bounds  #: (dimensions, 2)
-        self.shape = tuple(shape)
         self.n_cells = prod(self.shape)
         self._counts = np.array(self.shape, np.float64)
 
@@ -90,6 +94,12 @@ class Grid:
 
     def cells(self, descriptors: NDArray[np.float64]) -> Cells:
         """Return the cell of every descriptor. Values outside the bounds count into the border cells."""
+        descriptors = checked_column("descriptors", descriptors, np.float64, 2)
+        if descriptors.shape[1] != len(self.shape) or np.isnan(descriptors).any():
+            raise InvalidInput(
+                f"descriptors of shape {descriptors.shape} have no cells in {len(self.shape)} dimensions, or "
+                "hold NaN; give (n, dimensions), without invalid ones"
+            )
         along = np.clip(self._box.shares(descriptors) * self._counts, 0, self._counts - 1)
         cells: Cells = np.ravel_multi_index(tuple(along.astype(np.int64).T), self.shape)
         return cells
@@ -157,13 +167,24 @@ def centroids(n: int, dimensions: int) -> NDArray[np.float64]:
     samples = stream(0, "cvt", n, dimensions).random((n * SAMPLES_PER_CENTROID, dimensions))
     points = _low_discrepancy(n, dimensions)
     for _ in range(LLOYD_STEPS):
-        nearest = KDTree(points).query(samples, workers=-1)[1]
+        nearest = _nearest(points, samples)
         counts = np.bincount(nearest, minlength=n)
         sums = [np.bincount(nearest, weights=column, minlength=n) for column in samples.T]
         reached = counts > 0
         points[reached] = np.stack(sums, axis=1)[reached] / counts[reached, None]
     points.flags.writeable = False
     return points
+
+
+def _nearest(points: NDArray[np.float64], samples: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the nearest point of every sample, on all cores.
+
+    In threads of our own: SciPy's would go on writing when an interruption leaves its call.
+    """
+    tree, parts = KDTree(points), np.array_split(samples, os.cpu_count() or 1)
+    with ThreadPoolExecutor(len(parts)) as pool:  # waits for its threads, whatever happens
+        found = list(pool.map(lambda part: tree.query(part)[1], parts))
+    return np.concatenate(found)
 
 
 def _low_discrepancy(n: int, dimensions: int) -> NDArray[np.float64]:

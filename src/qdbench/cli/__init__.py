@@ -12,6 +12,7 @@ import typer
 from qdbench.cli import (  # noqa: F401
     algorithms,
     bench,
+    check,
     compare,
     correct,
     plot,
@@ -20,16 +21,22 @@ from qdbench.cli import (  # noqa: F401
     run,
     show,
     simulate,
+    terminal,
+    verify,
 )
 from qdbench.cli.app import app
+from qdbench.cli.streams import make_patient
 from qdbench.errors import QdbenchError
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
+RESULTS_ARE_FILES = ("run", "resume", "correct", "reproduce")
+"""Commands that have done their work, whatever they could print."""
 
 
 def main() -> None:
     """Run the command line. Bad input gives one line on stderr and exit code 2."""
+    out = make_patient()
     if "" not in sys.path:
         sys.path.insert(0, "")  # users keep their own tasks in the current folder
     try:
@@ -39,10 +46,15 @@ def main() -> None:
         if isinstance(error, MemoryError):
             message = f"not enough memory: {message}"
         if message:  # empty if help was shown instead
-            print(f"qdbench: {' '.join(message.split())}", file=sys.stderr)
+            print(f"qdbench: {terminal.plain(' '.join(message.split()))}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
     except typer.Abort:
         code = EXIT_INTERRUPTED
     if code == EXIT_INTERRUPTED:  # what Typer returns after Ctrl-C
         print("qdbench: interrupted", file=sys.stderr)
+    out.flush()
+    if out.lost:
+        print(f"qdbench: could not print all: {out.lost}", file=sys.stderr)
+        if not code and sys.argv[1:2] and sys.argv[1] not in RESULTS_ARE_FILES:
+            code = EXIT_BAD_INPUT
     sys.exit(code if isinstance(code, int) else 0)

@@ -93,6 +93,7 @@ MeasuredOn = Annotated[
     Literal["own", "grid"],
     typer.Option("--on", help="Measure each algorithm on its own archive, or all on the task's grid."),
 ]
+Trust = Annotated[bool, typer.Option("--trust", help="Import modules of your own that the runs' files name.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 

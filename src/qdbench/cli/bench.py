@@ -33,8 +33,8 @@ def bench(
     and in full-length episodes (they do not). The raw limit replays the recorded actions of the full-length
     episodes through Batch.step alone. All are measured in turns.
     """
+    from qdbench.checks import checked_workers
     from qdbench.simulation.bench import benchmark
-    from qdbench.tasks.contract import checked_workers
 
     results = []
     chosen = [_robot_task(name, episode_length) for name in task_names or qdbench.TASKS]

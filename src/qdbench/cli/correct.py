@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from qdbench.cli import terminal
-from qdbench.cli.app import EXIT_FAILED, Workers, app, command_line
-from qdbench.cli.run import NReevaluations
+from qdbench.cli.app import EXIT_FAILED, Trust, Workers, app
+from qdbench.cli.measuring import say_next
 from qdbench.errors import InvalidInput, QdbenchError
 
 
@@ -20,18 +20,27 @@ def correct(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="Run folders, or folders that contain run folders.")
     ],
-    reevaluations: NReevaluations = 50,
+    reevaluations: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Number of re-evaluations of each elite.",
+            show_default="as the run was corrected before, else 50",
+        ),
+    ] = None,
     workers: Workers = None,
+    trust: Trust = False,
 ) -> None:
     """Re-evaluate the elites of finished or stopped runs, and print corrected metrics and losses.
 
     Each elite is re-evaluated only once: after an interruption, the same command continues.
     """
+    from qdbench.checks import checked_workers
     from qdbench.experiments.correcting import correct_run
     from qdbench.experiments.evaluators import Threads
     from qdbench.experiments.interrupt import Interrupt, Interrupted
     from qdbench.store.folder import run_folders
-    from qdbench.tasks.contract import checked_workers
 
     folders, evaluators = run_folders(runs), Threads(checked_workers(workers))
     interrupt = Interrupt()
@@ -44,7 +53,7 @@ def correct(
                 bars(label, made, max(total, 1), f"{made:,} of {total:,} re-evaluations")
 
             try:
-                elsewhere = correct_run(folder, reevaluations, evaluators, interrupt, progress)
+                elsewhere = correct_run(folder, reevaluations, evaluators, interrupt, progress, trust=trust)
                 there = "the run was made on another CPU or with other versions"
                 differs = f"; {there} ({'; '.join(elsewhere)})" if elsewhere else ""
                 bars(str(folder), None, 1, f"corrected{differs}")
@@ -52,11 +61,9 @@ def correct(
             except Interrupted:
                 break
             except (QdbenchError, OSError) as error:
-                failed.append(f"{folder}: {error}")
-                bars(str(folder), None, 1, "failed")
+                failed.append(_named(folder, error))
             except Exception as error:  # of a user's task: the other runs continue
                 failed.append(f"{folder}: {type(error).__name__}: {' '.join(str(error).split())}")
-                bars(str(folder), None, 1, "failed")
     failed += _print_losses(done)
     if interrupt.signal is not None:
         terminal.err.print("stopped; the same command continues it")
@@ -67,6 +74,11 @@ def correct(
         terminal.err.print(f"failed: {sentence}", soft_wrap=True)
     if failed:
         raise typer.Exit(EXIT_FAILED)
+
+
+def _named(folder: Path, error: BaseException) -> str:
+    """Return what went wrong, with the name of the run if the sentence does not have it."""
+    return str(error) if str(folder) in str(error) else f"{folder}: {error}"
 
 
 def _print_losses(folders: list[Path]) -> list[str]:
@@ -84,7 +96,7 @@ def _print_losses(folders: list[Path]) -> list[str]:
             run = qdbench.load(folder)
             found = final(run, fixed_interval(run))
         except (QdbenchError, OSError) as error:
-            failed.append(f"{folder}: {error}")
+            failed.append(_named(folder, error))
             continue
         for sentence in warnings_of([run], fixed_interval(run)):
             terminal.err.print(f"warning: {sentence}", soft_wrap=True)
@@ -111,6 +123,6 @@ def _print_losses(folders: list[Path]) -> list[str]:
         terminal.out.print(
             f"{lost:,} elites had an invalid re-evaluation: they are not in the corrected archives."
         )
-    following = command_line("plot", os.path.relpath(folders[0].absolute().parent.parent), {})
-    terminal.out.print(f"Next: {following}", soft_wrap=True)
+    results = dict.fromkeys(os.path.relpath(folder.absolute().parent.parent) for folder in folders)
+    say_next("compare", [Path(path) for path in results])
     return failed

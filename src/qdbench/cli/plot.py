@@ -40,7 +40,7 @@ def plot(
     require_can_plot(out)
     found = measured(results, tasks, interval, on)
     print_figures(found, drawn(found, out=out))
-    say_next("compare" if found.is_all_corrected else "correct", results)
+    say_next("report" if found.is_all_corrected else "correct", results)
 
 
 def print_figures(found: Measured, paths: Iterable[Path]) -> None:

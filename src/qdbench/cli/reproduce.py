@@ -13,7 +13,7 @@ from qdbench.cli.compare import print_comparison
 from qdbench.cli.measuring import measured
 from qdbench.cli.outcomes import carry_out
 from qdbench.cli.plot import print_figures
-from qdbench.cli.run import CheckpointEvery
+from qdbench.cli.run_options import CheckpointEvery
 
 if TYPE_CHECKING:
     from qdbench.paper.reproduce import Reproduction

@@ -9,122 +9,63 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from qdbench.cli import terminal
-from qdbench.cli.app import EpisodeLength, ResetNoise, TaskName, TaskSettings, Workers, app, chosen_task
+from qdbench.cli.app import (
+    EpisodeLength,
+    ResetNoise,
+    TaskName,
+    TaskSettings,
+    Trust,
+    Workers,
+    app,
+    chosen_task,
+)
 from qdbench.cli.outcomes import carry_out
+from qdbench.cli.run_options import (
+    AlgorithmNames,
+    AlgorithmSettings,
+    BatchSize,
+    ChangedCode,
+    CheckpointEvery,
+    Elsewhere,
+    Evaluations,
+    Jobs,
+    NCorrections,
+    NReevaluations,
+    OneSeed,
+    OutFolder,
+    Seconds,
+    SeveralSeeds,
+    VariantName,
+)
 from qdbench.errors import InvalidInput
 
 if TYPE_CHECKING:
     from qdbench.experiments.one_run import Settings
     from qdbench.experiments.variants import AlgorithmVariant
 
-AlgorithmNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--algorithm",
-        metavar="A",
-        help="A name from `qdbench algorithms`, or package.module:Class for your own. May be repeated.",
-        show_default="map_elites",
-    ),
-]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        metavar="J",
-        help="Number of runs at a time. Parallel runs share cores; do not compare their times.",
-    ),
-]
-CheckpointEvery = Annotated[
-    float,
-    typer.Option(
-        min=0, metavar="SECONDS", help="Least time between checkpoints; longer if writing one takes long."
-    ),
-]
-NCorrections = Annotated[
-    int,
-    typer.Option(
-        min=0,
-        metavar="K",
-        help="Re-evaluate all elites at K points of the run, the last at its end. Re-evaluations count "
-        "neither as evaluations nor as time.",
-    ),
-]
-NReevaluations = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Number of re-evaluations of each elite.")
-]
-Elsewhere = Annotated[
-    bool,
-    typer.Option(
-        "--elsewhere",
-        help="Also resume runs that were started on another CPU or with other versions. They may not be "
-        "exactly reproducible.",
-    ),
-]
-
 
 @app.command()
 def run(
     task_name: TaskName,
     algorithm_names: AlgorithmNames = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, metavar="S", help="Seed of one run.", show_default="0")
-    ] = None,
-    seeds: Annotated[
-        str | None, typer.Option(metavar="0-9", help="Seeds of several runs: 0-9, or 0,3,5-7.")
-    ] = None,
-    evaluations: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="End each run with the iteration that reaches N evaluations.",
-            show_default="no limit; give this or --seconds",
-        ),
-    ] = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="X",
-            help="End each run with the iteration that reaches X seconds.",
-            show_default="no limit",
-        ),
-    ] = None,
-    batch_size: Annotated[
-        int | None,
-        typer.Option(
-            metavar="B",
-            help="Solutions per iteration. The same as --set batch_size=B.",
-            show_default="the algorithm's; 256 for ours",
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="OPTION=VALUE",
-            help="Set an option of the algorithms. May be repeated. A=1,2,3 makes one variant for each "
-            "value; map_elites.A=1 is for this algorithm only.",
-        ),
-    ] = None,
+    seed: OneSeed = None,
+    seeds: SeveralSeeds = None,
+    evaluations: Evaluations = None,
+    seconds: Seconds = None,
+    batch_size: BatchSize = None,
+    settings: AlgorithmSettings = None,
     episode_length: EpisodeLength = None,
     reset_noise: ResetNoise = None,
     task_settings: TaskSettings = None,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Write results into this folder.")] = Path(
-        "results"
-    ),
-    name: Annotated[
-        str,
-        typer.Option(
-            help="Name of this variant: its runs are in the folder ALGORITHM-NAME.", show_default="none"
-        ),
-    ] = "",
+    out: OutFolder = Path("results"),
+    name: VariantName = "",
     corrections: NCorrections = 0,
     reevaluations: NReevaluations = 50,
     workers: Workers = None,
     jobs: Jobs = 1,
     checkpoint_every: CheckpointEvery = 30.0,
     elsewhere: Elsewhere = False,
+    changed_code: ChangedCode = False,
 ) -> None:
     """Run algorithms on a task. The same command continues interrupted runs.
 
@@ -156,13 +97,15 @@ def run(
     _tell_settings(found)
     carry_out(
         [Job(plan, plan.folder(out), target) for plan in plans],
-        settings_of_runs(workers, jobs, checkpoint_every, elsewhere),
+        settings_of_runs(workers, jobs, checkpoint_every, elsewhere, changed_code),
     )
 
 
 @app.command()
 def resume(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.")],
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Run folders, or folders that contain run folders.")
+    ],
     evaluations: Annotated[
         int | None,
         typer.Option(
@@ -203,9 +146,12 @@ def resume(
     jobs: Jobs = 1,
     checkpoint_every: CheckpointEvery = 30.0,
     elsewhere: Elsewhere = False,
+    changed_code: ChangedCode = False,
+    trust: Trust = False,
 ) -> None:
     """Continue runs to the end they were started with, or to a later one."""
     from qdbench.experiments.runs import recorded_job
+    from qdbench.store.folder import run_folders
     from qdbench.store.record import CorrectionPlan, Target
 
     given = evaluations is not None or seconds is not None
@@ -216,20 +162,26 @@ def resume(
         )
     correct = None if corrections is None else CorrectionPlan(corrections, reevaluations or 50)
     carry_out(
-        [recorded_job(path, target, correct) for path in runs],
-        settings_of_runs(workers, jobs, checkpoint_every, elsewhere),
+        [recorded_job(path, target, correct, trust=trust) for path in run_folders(runs)],
+        settings_of_runs(workers, jobs, checkpoint_every, elsewhere, changed_code),
     )
 
 
-def settings_of_runs(workers: int | None, jobs: int, checkpoint_every: float, elsewhere: bool) -> Settings:
-    """Return how runs are made: each on its share of the cores, unless workers are given."""
+def settings_of_runs(
+    workers: int | None, jobs: int, checkpoint_every: float, elsewhere: bool, changed_code: bool
+) -> Settings:
+    """Return how runs are carried out: each on its share of the cores, unless workers are given."""
+    from qdbench.checks import checked_workers
     from qdbench.experiments.evaluators import Threads
     from qdbench.experiments.one_run import Settings
-    from qdbench.tasks.contract import checked_workers
 
     each = checked_workers(workers) if workers is not None else max(1, checked_workers(None) // jobs)
     return Settings(
-        evaluators=Threads(each), jobs=jobs, checkpoint_every=checkpoint_every, elsewhere=elsewhere
+        evaluators=Threads(each),
+        jobs=jobs,
+        checkpoint_every=checkpoint_every,
+        elsewhere=elsewhere,
+        changed_code=changed_code,
     )
 
 

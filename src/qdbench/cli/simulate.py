@@ -23,6 +23,7 @@ from qdbench.cli.app import (
     SolutionsFile,
     TaskName,
     TaskSettings,
+    Trust,
     Workers,
     app,
     chosen_task,
@@ -37,6 +38,37 @@ if TYPE_CHECKING:
     from qdbench import Episode, RobotTask, Task
     from qdbench.policy import Parameters
     from qdbench.seeds import Seeds
+
+
+TaskOrRun = Annotated[
+    str, typer.Argument(metavar="TASK|RUN", help="A task, as in `qdbench evaluate`, or a run folder.")
+]
+SolutionIndex = Annotated[
+    int | None,
+    typer.Option(
+        min=0, metavar="I", help="For a task: row of the solution, from 0.", show_default="the fittest"
+    ),
+]
+EliteChoice = Annotated[
+    str | None,
+    typer.Option(
+        metavar="best|N",
+        help="For a run: the best elite, or its row in the archive, from 0.",
+        show_default="best",
+    ),
+]
+CellChoice = Annotated[
+    str | None,
+    typer.Option(
+        metavar="I,J",
+        help="For a run: the elite of this cell, by its place along each dimension (3,7) or by its "
+        "number (42).",
+    ),
+]
+EpisodeFile = Annotated[
+    Path,
+    typer.Option(metavar="FILE", help="Write a picture (.png, .svg, .pdf) or all numbers (.npz)."),
+]
 
 
 @app.command()
@@ -125,41 +157,18 @@ def evaluate(
 
 @app.command()
 def rollout(
-    task_or_run: Annotated[
-        str, typer.Argument(metavar="TASK|RUN", help="A task, as in `qdbench evaluate`, or a run folder.")
-    ],
+    task_or_run: TaskOrRun,
     solutions_file: SolutionsFile = None,
     random: RandomCount = None,
     seed: Seed = 0,
-    index: Annotated[
-        int | None,
-        typer.Option(
-            min=0, metavar="I", help="For a task: row of the solution, from 0.", show_default="the fittest"
-        ),
-    ] = None,
-    elite: Annotated[
-        str | None,
-        typer.Option(
-            metavar="best|N",
-            help="For a run: the best elite, or its row in the archive, from 0.",
-            show_default="best",
-        ),
-    ] = None,
-    cell: Annotated[
-        str | None,
-        typer.Option(
-            metavar="I,J",
-            help="For a run: the elite of this cell, by its place along each dimension (3,7) or by its "
-            "number (42).",
-        ),
-    ] = None,
+    index: SolutionIndex = None,
+    elite: EliteChoice = None,
+    cell: CellChoice = None,
     episode_length: EpisodeLength = None,
     reset_noise: ResetNoise = None,
     task_settings: TaskSettings = None,
-    out: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="Write a picture (.png, .svg, .pdf) or all numbers (.npz)."),
-    ] = Path("episode.png"),
+    trust: Trust = False,
+    out: EpisodeFile = Path("episode.png"),
 ) -> None:
     """Draw the episode of one solution, or save it step by step.
 
@@ -174,8 +183,8 @@ def rollout(
     if Path(task_or_run).is_dir():
         others = (solutions_file, random, index, episode_length, reset_noise, task_settings)
         if any(other is not None for other in others) or seed:
-            raise InvalidInput("for a run, only --elite, --cell and --out are allowed")
-        robot_task, episode, what = _elite_episode(Path(task_or_run), elite, cell)
+            raise InvalidInput("for a run, only --elite, --cell, --trust and --out are allowed")
+        robot_task, episode, what = _elite_episode(Path(task_or_run), elite, cell, trust)
     else:
         if elite is not None or cell is not None:
             raise InvalidInput(f"--elite and --cell need a run folder, but {task_or_run!r} is not a folder")
@@ -193,8 +202,10 @@ def rollout(
     terminal.out.print(f"Written: {out}")
 
 
-def _elite_episode(path: Path, elite: str | None, cell: str | None) -> tuple[RobotTask, Episode, str]:
-    """Return the task, the episode of a run's elite, and a text that names the elite."""
+def _elite_episode(
+    path: Path, elite: str | None, cell: str | None, trust: bool
+) -> tuple[RobotTask, Episode, str]:
+    """Return the episode of a run's elite, and what it is of."""
     from qdbench.experiments.replaying import elite_row
 
     if elite is not None and cell is not None:
@@ -207,11 +218,12 @@ def _elite_episode(path: Path, elite: str | None, cell: str | None) -> tuple[Rob
             f"{cell or elite!r} is not an elite; write --elite best, --elite 5 or --cell 3,7"
         ) from None
     run = qdbench.load(path)
-    task, row = run.task, elite_row(run.archive, chosen, place)
+    task, row = run.make_task(trust=trust), elite_row(run.archive, chosen, place)
     episode = qdbench.replay(run, row, task=task)
     if not isinstance(task, qdbench.RobotTask):
         raise InvalidInput(f"{task.name} has no robot, so there is no episode to draw; give a robot task")
-    return task, episode, f"elite {row} of {path} (evaluation {run.archive.evaluations[row, 0]:,})"
+    evaluation, number = run.archive.evaluations[row, 0], run.archive.cells[row]
+    return task, episode, f"elite {row} of {path} (evaluation {evaluation:,}, cell {number})"
 
 
 def _chosen_index(task: RobotTask, solutions: Parameters, seeds: Seeds, index: int | None) -> int:
@@ -255,7 +267,7 @@ def _facts(task: RobotTask) -> dict[str, Any]:
 
 
 def _solutions(task: Task, file: Path | None, n_random: int | None, seed: int) -> tuple[Parameters, Seeds]:
-    from qdbench.tasks.contract import checked_count, checked_solutions
+    from qdbench.checks import checked_count, checked_solutions
 
     if (file is None) == (n_random is None):
         raise InvalidInput("give either --solutions FILE or --random N")

@@ -4,17 +4,40 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 
-out = Console(width=None if sys.stdout.isatty() else 120, highlight=False, markup=False)
-err = Console(stderr=True, highlight=False, markup=False)
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Characters that move a terminal's cursor, colour it or turn its text around; a line's end is none."""
+
+
+def plain(text: str) -> str:
+    """Return text without characters that steer a terminal: names and reasons come from files."""
+    return _STEERING.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+class _Console(Console):
+    """A console that prints what it is given, and obeys nothing of it."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(plain(segment.text), segment.style)
+
+
+def _is_terminal() -> bool:
+    return sys.stdout is not None and not sys.stdout.closed and sys.stdout.isatty()
+
+
+out = _Console(width=None if _is_terminal() else 120, highlight=False, markup=False)
+err = _Console(stderr=True, highlight=False, markup=False)
 
 
 def table(*columns: str) -> Table:
@@ -54,7 +77,7 @@ def bars() -> Iterator[Bars]:
             if done is None or now - last.setdefault(label, now) > 10:
                 last[label] = now
                 share = "" if done is None else f"{done / total:4.0%} "
-                print(f"{label}: {share}{words}", file=sys.stderr, flush=True)
+                print(plain(f"{label}: {share}{words}"), file=sys.stderr, flush=True)
 
         yield line
         return
@@ -66,7 +89,12 @@ def bars() -> Iterator[Bars]:
                 yield self.make_tasks_table([task])
                 yield f"  {task.fields['words']}"
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
     with _TwoLines(*columns, console=err, transient=True) as shown:
         rows: dict[str, TaskID] = {}
 
@@ -93,7 +121,7 @@ def progress(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
             nonlocal last
             if time.monotonic() - last > 10:
                 last = time.monotonic()
-                print(f"{title}: {done:,} of {total:,} {unit}", file=sys.stderr, flush=True)
+                print(plain(f"{title}: {done:,} of {total:,} {unit}"), file=sys.stderr, flush=True)
 
         yield line
         return

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.geometry import Cells, Geometry
+from qdbench.checks import checked_count, checked_flag, checked_function, checked_paths, checked_workers
 from qdbench.errors import InvalidInput
 from qdbench.experiments.environment import versions
 from qdbench.experiments.evaluators import Evaluator, Evaluators, Threads
@@ -28,7 +29,6 @@ from qdbench.store.corrections_file import (
 from qdbench.store.folder import RunFolder, run_folders
 from qdbench.store.loading import StoredRun, load
 from qdbench.store.plain import differences
-from qdbench.tasks.contract import checked_count, checked_workers
 
 CHUNK_BYTES = 2**28
 """Parameters that are evaluated at once: enough to keep all workers busy, little beside an archive."""
@@ -143,11 +143,11 @@ def require_continuable(folder: RunFolder, plan: Plan, n: int) -> None:
         return
     others = differences(header.determinants, plan.determinants())
     if others:
-        raise InvalidInput(f"{path} is of another run ({'; '.join(others)}); delete it to begin anew")
+        raise InvalidInput(f"{path} is of another run ({'; '.join(others)}); delete it to start again")
     if header.n_reevaluations != n:
         raise InvalidInput(
             f"{path} has {header.n_reevaluations} re-evaluations per elite, not {n}; "
-            f"give --reevaluations {header.n_reevaluations}, or delete the file to begin anew"
+            f"give --reevaluations {header.n_reevaluations}, or delete the file to start again"
         )
 
 
@@ -157,16 +157,22 @@ def corrected_after(folder: RunFolder) -> tuple[int, ...]:
     return () if header is None else header.points
 
 
+USUAL_REEVALUATIONS = 50
+
+
 def correct_run(
     path: Path,
-    n_reevaluations: int,
+    n_reevaluations: int | None,
     evaluators: Evaluators,
     interrupt: Interrupt,
     progress: CorrectionProgress = _silent,
     *,
     plan: Plan | None = None,
+    trust: bool = False,
 ) -> list[str]:
     """Re-evaluate the final elites of a run; `plan` is only needed where the task has no name.
+
+    None re-evaluates as often as the run was corrected before, else 50 times.
 
     Return in what this machine differs from where the run ended: the numbers may not be exactly those that
     the run would have got there.
@@ -176,18 +182,20 @@ def correct_run(
         run = load(path)
         record = run.record
         if run.status not in ("finished", "stopped"):
-            raise InvalidInput(f"{path} has the status {run.status}; finish it before it is corrected")
+            raise InvalidInput(f"{path} has the status {run.status}; finish the run first")
         if not record.totals.evaluations:
             raise InvalidInput(f"{path} was stopped in its first iteration: it has no elites to correct")
-        plan = plan or plan_from(record.determinants, record.name)
+        plan = plan or plan_from(record.determinants, record.name, trust=trust)
         recorded = record.task.fingerprint
         if plan.task.fingerprint != recorded:
             raise InvalidInput(
-                f"{path} was made with the fingerprint {recorded}, here it is {plan.task.fingerprint}: "
-                "its elites cannot be evaluated as they were"
+                f"{path} was made with fingerprint {recorded}, but the task here has "
+                f"{plan.task.fingerprint}; its elites cannot be evaluated in the same way"
             )
         archive = run.archive
-        corrector = Corrector(plan, folder, archive.geometry, n_reevaluations, evaluators(plan.task))
+        header = read_header(folder.corrected_path)
+        n = n_reevaluations or (USUAL_REEVALUATIONS if header is None else header.n_reevaluations)
+        corrector = Corrector(plan, folder, archive.geometry, n, evaluators(plan.task))
         if corrector.has(archive.n_evaluations):
             return []
         corrector.correct(archive.n_evaluations, archive.elites, archive.cells, interrupt, progress)
@@ -197,19 +205,26 @@ def correct_run(
 def correct(
     runs: str | Path | Sequence[str | Path],
     *,
-    reevaluations: int = 50,
+    reevaluations: int | None = None,
     workers: int | None = None,
+    evaluators: Evaluators | None = None,
+    trust: bool = False,
     progress: CorrectionProgress = _silent,
 ) -> list[StoredRun]:
     """Re-evaluate the elites of finished or stopped runs, and return the runs.
 
     `runs` are folders of runs, or folders with runs below. What was re-evaluated before is not done again.
+    `reevaluations` is the number per elite: if not given, as often as before, else 50. `evaluators` makes
+    what evaluates, instead of threads of this process. `trust` allows to import modules of your own that the
+    runs name.
     """
-    paths = [runs] if isinstance(runs, str | Path) else runs
-    n, evaluators = checked_count("reevaluations", reevaluations), Threads(checked_workers(workers))
+    paths = checked_paths("runs", runs)
+    n = None if reevaluations is None else checked_count("reevaluations", reevaluations)
+    using = evaluators or Threads(checked_workers(workers))
+    trust, progress = checked_flag("trust", trust), checked_function("progress", progress)
     interrupt, done = Interrupt(), []
     with interrupt.listening():
-        for folder in run_folders(map(Path, paths)):
-            correct_run(folder, n, evaluators, interrupt, progress)
+        for folder in run_folders(paths):
+            correct_run(folder, n, using, interrupt, progress, trust=trust)
             done.append(load(folder))
     return done

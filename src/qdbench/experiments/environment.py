@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import version
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
 
 import qdbench
 from qdbench.store.record import Versions
 
 
+@cache
 def versions() -> Versions:
     """Return versions and CPU, as far as they can change a bit of a result."""
     return Versions(
@@ -20,7 +26,34 @@ def versions() -> Versions:
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}",
         cpu=_cpu(),
+        blas=_blas(),
+        simd=_simd(),
+        mujoco_build=_build("mujoco-core"),
     )
+
+
+def _simd() -> str:
+    """Return which instructions NumPy may choose from on this processor."""
+    found: Any = np.show_config(mode="dicts")
+    extensions = found["SIMD Extensions"]
+    return " ".join([*extensions["baseline"], *extensions.get("found", ())])
+
+
+def _blas() -> str:
+    """Return what computes NumPy's matrix products: its kernels differ from processor to processor."""
+    libraries = [one for one in ThreadpoolController().info() if one["user_api"] == "blas"]
+    ours = [one for one in libraries if "numpy" in one["filepath"]] or libraries
+    names = ("internal_api", "version", "architecture")
+    return " ".join(str(ours[0].get(name, "?")) for name in names) if ours else "unknown"
+
+
+def _build(package: str) -> str:
+    """Return the platform tags of an installed wheel."""
+    try:
+        lines = (distribution(package).read_text("WHEEL") or "").splitlines()
+    except PackageNotFoundError:
+        return "unknown"
+    return " ".join(line.removeprefix("Tag: ") for line in lines if line.startswith("Tag: "))
 
 
 def _cpu() -> str:

@@ -58,13 +58,17 @@ class Interrupt:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
+    def check(self) -> None:
+        """Let an interruption that came take effect now."""
+        if self.signal is not None:
+            raise Interrupted
+
     @contextmanager
     def allowed(self) -> Iterator[None]:
         """Let an interruption stop what runs inside."""
         self._allowed = True
         try:
-            if self.signal is not None:
-                raise Interrupted
+            self.check()
             yield
         finally:
             self._allowed = False

@@ -87,7 +87,7 @@ class InProcesses:
                 i, process = running[connection]
                 try:
                     message = connection.recv()
-                except (EOFError, OSError):  # it ended without a word
+                except (EOFError, OSError):  # it ended without a message
                     process.join()
                     message = _died(jobs[i], process.exitcode, interrupt)
                 listener(jobs[i], message)
@@ -132,7 +132,7 @@ def _child(
             with suppress(OSError):  # nobody listens any more
                 sender.send(news)
 
-        job = Job(plan_from(determinants, name), path, target)
+        job = Job(plan_from(determinants, name, trust=True), path, target)  # the parent has it from its user
         outcome = execute(job, settings, interrupt, listener)
         with suppress(OSError):
             sender.send(replace(outcome, error=None))  # whatever a user raised may not travel

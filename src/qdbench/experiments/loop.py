@@ -5,27 +5,34 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from qdbench.algorithms.contract import Algorithm, HasArchive
+from qdbench.algorithms.contract import Algorithm, HasArchive, SavesState
 from qdbench.algorithms.state import flatten
 from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.geometry import Geometry, Grid
-from qdbench.errors import BrokenAlgorithm
+from qdbench.errors import BrokenAlgorithm, DamagedFile
 from qdbench.experiments.correcting import Corrector
 from qdbench.experiments.evaluators import Evaluator
 from qdbench.experiments.interrupt import Interrupt, Interrupted
 from qdbench.experiments.plan import Plan
+from qdbench.experiments.true_elites import require_true_elites
 from qdbench.metrics.scores import Scores, best_per_cell, scores
 from qdbench.policy import Parameters
+from qdbench.seeds import Seeds
 from qdbench.store.archive_file import write_archive
 from qdbench.store.folder import Checkpoint, RunFolder
 from qdbench.store.metrics_file import MetricsFile
+from qdbench.store.plain import as_json
 from qdbench.store.record import Target, Totals
-from qdbench.tasks.contract import Evaluations
+from qdbench.store.told_log import Told, ToldLog, checksum
 
+SAME = ("evaluations", "previous_evaluations", "steps", "invalid", "lowest_fitness", "highest_fitness")
+CLOCK = ("seconds", "simulation_seconds", "algorithm_seconds")
 CHECKPOINT_SHARE = 0.02
 """Checkpoints may take this share of the time: one that took a second is followed by 50 without."""
 
@@ -41,6 +48,8 @@ class RunProgress:
     """Evaluations of the current batch that are done."""
     correcting: tuple[int, int] | None = None
     """Re-evaluations done and needed, while elites are re-evaluated."""
+    replaying: bool = False
+    """Whether the algorithm is told again what it was told before an interruption."""
 
 
 Listener = Callable[[RunProgress], None]
@@ -49,8 +58,24 @@ Listener = Callable[[RunProgress], None]
 class Loop:
     """A run in motion."""
 
-    def __init__(self, plan: Plan, algorithm: Algorithm, totals: Totals, evaluate: Evaluator) -> None:
-        self.plan, self.algorithm, self.totals, self._evaluate = plan, algorithm, totals, evaluate
+    def __init__(
+        self,
+        plan: Plan,
+        algorithm: Algorithm,
+        totals: Totals,
+        log: ToldLog,
+        evaluate: Evaluator,
+        *,
+        reached: Totals,
+        measured_until: int = 0,
+    ) -> None:
+        """Begin or go on: the run had `reached` that far, `totals` is where the algorithm is.
+
+        The rows of the first `measured_until` iterations are written already.
+        """
+        self.plan, self.algorithm, self.totals = plan, algorithm, totals
+        self._log, self._evaluate = log, evaluate
+        self._reached, self._measured_until, self._is_back = reached, measured_until, False
         self._grid = Grid(plan.task.descriptor_bounds, plan.task.cells)
         self.measured = self._measure()[0]
 
@@ -63,29 +88,62 @@ class Loop:
         *,
         checkpoint_every: float,
         listener: Listener,
-        on_checkpoint: Callable[[], None],
+        on_saved: Callable[[], None],
         corrector: Corrector | None = None,
     ) -> bool:
-        """Iterate until the target is reached (True) or an interruption came (False)."""
+        """Iterate until the target is reached (True) or an interruption came (False).
+
+        `on_saved` is called after every checkpoint, and when the run is where it had been.
+        """
         due = time.monotonic() + checkpoint_every
         while True:
             try:
-                done = target.reached(self.totals)
-                if corrector is not None and (done or self._crossed(target)):
+                if self.totals.iteration == self._reached.iteration:
+                    self._require_same_place()
+                    self._is_back = True
+                    on_saved()
+                done = not self.is_behind and target.reached(self.totals)
+                if corrector is not None and not self.is_behind and (done or self._crossed(target)):
                     self._correct(corrector, interrupt, listener)  # also what an interruption left undone
                 if done:
                     return True
                 self._iterate(interrupt, listener)
             except Interrupted:
                 return False
+            if self.totals.iteration <= self._measured_until:
+                continue
             start = time.perf_counter()
             metrics.append(self._row())
-            listener(RunProgress(self.totals, self.measured, self._n_cells()))
+            listener(self._progress())
             self.totals.metrics_seconds += time.perf_counter() - start
-            if time.monotonic() >= due:
+            if time.monotonic() >= due and not self.is_behind:
                 cost = self.checkpoint(folder, metrics)
-                on_checkpoint()
+                on_saved()
                 due = time.monotonic() + max(checkpoint_every, cost / CHECKPOINT_SHARE)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the algorithm is not yet back where the run had been."""
+        return not self._is_back
+
+    def _require_same_place(self) -> None:
+        """What was told must lead to where the run had been; else it is not what it was told.
+
+        Where a part of the log was lost and simulated again, the clock goes on from what was measured before.
+        """
+        found, before = as_json(self.totals), as_json(self._reached)
+        others = [name for name in SAME if found[name] != before[name]]
+        if others:
+            raise DamagedFile(
+                f"{self._log.path} is damaged and was not used: it leads to {others[0].replace('_', ' ')} "
+                f"{found[others[0]]}, the run had {before[others[0]]}"
+            )
+        if self._measured_until == self._reached.iteration:
+            for name in CLOCK:
+                setattr(self.totals, name, getattr(self._reached, name))
+
+    def _progress(self, **news: Any) -> RunProgress:
+        return RunProgress(self.totals, self.measured, self.geometry.n_cells, **news)
 
     def _crossed(self, target: Target) -> bool:
         """Return whether the last iteration passed one of the evenly spaced correction points."""
@@ -96,12 +154,12 @@ class Loop:
         return before * n // target.evaluations < min(now * n // target.evaluations, n)
 
     def _correct(self, corrector: Corrector, interrupt: Interrupt, listener: Listener) -> None:
-        """Re-evaluate the present elites: outside the budget and outside the clock."""
+        """Re-evaluate the present elites; it counts neither as evaluations nor as time."""
         start = time.perf_counter()
         collection = self.algorithm.collection()
 
         def progress(done: int, total: int) -> None:
-            listener(RunProgress(self.totals, self.measured, self._n_cells(), correcting=(done, total)))
+            listener(self._progress(correcting=(done, total)))
 
         try:
             cells = self.geometry.cells(collection.descriptors)
@@ -118,9 +176,14 @@ class Loop:
         """Write all that is needed to continue; return the seconds it took."""
         start = time.perf_counter()
         metrics.sync()
-        arrays, rest = flatten(self.algorithm.state())
-        checkpoint = Checkpoint(arrays, rest, self.totals, metrics.written)
-        folder.write_checkpoint(self.plan.determinants(), checkpoint)
+        self._log.sync()
+        arrays, rest = (
+            flatten(self.algorithm.state()) if isinstance(self.algorithm, SavesState) else ({}, None)
+        )
+        folder.write_checkpoint(
+            self.plan.determinants(),
+            Checkpoint(self.totals, metrics.written, self._log.offset, arrays, rest),
+        )
         cost = time.perf_counter() - start
         self.totals.checkpoint_seconds += cost
         return cost
@@ -130,43 +193,80 @@ class Loop:
         totals = self.totals
         start = time.perf_counter()
         solutions = self.algorithm.ask()
-        self._require_solutions(solutions)
         asked = time.perf_counter()
-        seeds = self.plan.seeds(totals.evaluations, len(solutions))
+        self._require_solutions(solutions)
+        batch, seeds = checksum(solutions), self.plan.seeds(totals.evaluations, len(solutions))
+        known = self._log.next()
         before = time.perf_counter()
-
-        def progress(done: int, total: int) -> None:
-            listener(RunProgress(totals, self.measured, self._n_cells(), in_flight=done))
-
-        with interrupt.allowed():
-            evaluation = self._evaluate(solutions, seeds, progress=progress)
+        if known is None:
+            fitness, descriptors, steps = self._simulate(solutions, seeds, interrupt, listener)
+        else:
+            interrupt.check()
+            self._require_same_batch(known, batch, len(solutions))
+            fitness, descriptors, steps = known.fitness, known.descriptors, known.steps
         simulated = time.perf_counter()
         numbers = np.arange(totals.evaluations, totals.evaluations + len(solutions))
-        told = Evaluated(
-            solutions, evaluation.fitness, evaluation.descriptors, numbers[:, None], seeds[:, None]
-        )
+        told = Evaluated(solutions, fitness, descriptors, numbers[:, None], seeds[:, None])
         telling = time.perf_counter()
         self.algorithm.tell(told)
         end = time.perf_counter()
-        totals.simulation_seconds += simulated - before
-        totals.algorithm_seconds += (asked - start) + (end - telling)
-        totals.seconds += end - start
-        self._count(evaluation)
+        if known is None:
+            totals.simulation_seconds += simulated - before
+            totals.algorithm_seconds += (asked - start) + (end - telling)
+            totals.seconds += end - start
+            clock = (totals.seconds, totals.simulation_seconds, totals.algorithm_seconds)
+            self._log.append(Told(totals.iteration + 1, batch, steps, *clock, fitness, descriptors))
+        else:
+            totals.seconds, totals.simulation_seconds = known.seconds, known.simulation_seconds
+            totals.algorithm_seconds = known.algorithm_seconds
+            listener(self._progress(replaying=True))
+        self._count(told, steps)
+        if not self.is_behind:
+            require_true_elites(self.plan.algorithm, self.algorithm.collection(), told, self._log)
 
-    def _count(self, evaluation: Evaluations) -> None:
-        totals, valid = self.totals, evaluation.valid
+    def _simulate(
+        self, solutions: Parameters, seeds: Seeds, interrupt: Interrupt, listener: Listener
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+        """Evaluate a batch; return fitness and descriptors, NaN where invalid, and the steps it took."""
+
+        def progress(done: int, total: int) -> None:
+            listener(self._progress(in_flight=done))
+
+        with interrupt.allowed():
+            found = self._evaluate(solutions, seeds, progress=progress)
+        fitness = np.where(found.valid, found.fitness, np.nan)
+        descriptors = np.where(found.valid[:, None], found.descriptors, np.nan)
+        return fitness, descriptors, int(found.steps.sum())
+
+    def _require_same_batch(self, known: Told, batch: int, n: int) -> None:
+        """Never attach what was once found out to other solutions."""
+        iteration = self.totals.iteration + 1
+        if known.iteration != iteration:
+            raise DamagedFile(
+                f"{self._log.path} is damaged and was not used: it has iteration {known.iteration} where "
+                f"{iteration} is due"
+            )
+        if known.asked != batch or len(known.fitness) != n:
+            raise BrokenAlgorithm(
+                f"{self.plan.algorithm} cannot be resumed from {self._log.path}: told the same as before, it "
+                f"asks for other solutions in iteration {iteration}. Is it deterministic, and is its code "
+                "unchanged?"
+            )
+
+    def _count(self, told: Evaluated, steps: int) -> None:
+        totals, valid = self.totals, told.valid
         totals.iteration += 1
         totals.previous_evaluations = totals.evaluations
         totals.evaluations += len(valid)
-        totals.steps += int(evaluation.steps.sum())
+        totals.steps += steps
         totals.invalid += int(len(valid) - valid.sum())
         if valid.any():
-            fitness = evaluation.fitness[valid]
+            fitness = told.fitness[valid]
             totals.lowest_fitness = float(np.fmin(totals.lowest_fitness, fitness.min()))
             totals.highest_fitness = float(np.fmax(totals.highest_fitness, fitness.max()))
 
     def _measure(self) -> tuple[Scores, Scores]:
-        """Measure the algorithm on its own container, and its collection on the task's grid."""
+        """Measure the algorithm on its own archive, and its collection on the task's grid."""
         interval = self.plan.task.fitness_bounds
         collection = self.algorithm.collection()
         archive = self._archive
@@ -177,7 +277,7 @@ class Loop:
         own = scores(elites.fitness, interval)
         same = len(elites) == len(collection) and np.shares_memory(elites.fitness, collection.fitness)
         if archive.geometry == self._grid and same:
-            return own, own  # its container is the task's grid
+            return own, own  # its archive is the task's grid
         return own, scores(best_per_cell(collection, self._grid), interval)
 
     @property
@@ -188,9 +288,6 @@ class Loop:
         self.measured, on_grid = self._measure()
         row = {**asdict(self.totals), **asdict(self.measured)}
         return row | {f"grid_{name}": value for name, value in asdict(on_grid).items()}
-
-    def _n_cells(self) -> int | None:
-        return self.geometry.n_cells
 
     def write_archive(self, folder: RunFolder) -> None:
         """Write archive.npz: the collection, its cells, and how to find cells again."""

@@ -6,7 +6,7 @@ import platform
 import time
 import traceback
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from qdbench.algorithms.contract import Algorithm, HasArchive
+from qdbench.algorithms.contract import Algorithm, HasArchive, SavesState
 from qdbench.algorithms.state import flatten, unflatten
 from qdbench.archives.evaluated import Evaluated
 from qdbench.errors import DamagedFile, InvalidInput, QdbenchError
@@ -24,9 +24,13 @@ from qdbench.experiments.evaluators import Evaluators
 from qdbench.experiments.interrupt import Interrupt, Interrupted
 from qdbench.experiments.loop import Listener, Loop
 from qdbench.experiments.plan import Plan
+from qdbench.experiments.true_elites import require_known_elites
 from qdbench.seeds import stream
-from qdbench.store.folder import RunFolder
-from qdbench.store.metrics_file import MetricsFile
+from qdbench.store.files import plain_text, write_text
+from qdbench.store.folder import Checkpoint, RunFolder
+from qdbench.store.loading import StoredRun
+from qdbench.store.metrics_file import MetricsFile, require_written
+from qdbench.store.npz import require_intact
 from qdbench.store.plain import differences
 from qdbench.store.record import (
     Determinants,
@@ -37,6 +41,7 @@ from qdbench.store.record import (
     Target,
     Totals,
 )
+from qdbench.store.told_log import ToldLog
 
 WARM_UP_ITERATIONS = 3
 
@@ -72,9 +77,11 @@ class Settings:
     """Seconds between checkpoints, at least; longer where one takes long."""
     elsewhere: bool = False
     """Continue a run that began on another CPU or with other versions."""
+    changed_code: bool = False
+    """Continue a run whose algorithm's code has changed since."""
 
 
-def check_job(job: Job, *, elsewhere: bool) -> RunRecord | None:
+def check_job(job: Job, settings: Settings) -> RunRecord | None:
     """Return the record of the run in a job's folder, if there is one and this job may continue it."""
     plan, target, folder = job.plan, job.target, RunFolder(job.path)
     record = folder.read_record()
@@ -82,7 +89,10 @@ def check_job(job: Job, *, elsewhere: bool) -> RunRecord | None:
         require_continuable(folder, plan, target.corrections.reevaluations)
     if record is None:
         if folder.corrected_path.exists():
-            raise InvalidInput(f"{folder.corrected_path} is of no run here; move it away to begin one")
+            raise InvalidInput(
+                f"{folder.corrected_path} belongs to no run in this folder; move or delete it, then start "
+                "again"
+            )
         return None
     last, here = record.environments[-1].versions, versions()
     wanted = plan.determinants()
@@ -92,7 +102,7 @@ def check_job(job: Job, *, elsewhere: bool) -> RunRecord | None:
     others = differences(recorded, wanted)
     if others:
         raise InvalidInput(
-            f"{folder.path} holds another run ({'; '.join(others)}); give --name to make one beside it"
+            f"{folder.path} holds another run ({'; '.join(others)}); give --name to use another folder"
         )
     if is_done(record, job):
         return record
@@ -101,10 +111,15 @@ def check_job(job: Job, *, elsewhere: bool) -> RunRecord | None:
             f"{folder.path} has made {record.totals.evaluations:,} evaluations already, more than "
             f"{target.evaluations:,}; give a larger --evaluations"
         )
-    changed = differences(last, here)
-    if changed and not elsewhere:
+    if record.environments[-1].source != plan.source and not settings.changed_code:
         raise InvalidInput(
-            f"{folder.path} was started on another machine or with other versions ({'; '.join(changed)}); "
+            f"{folder.path} was made with other code of {plan.algorithm}: the file that defines it has "
+            "changed. Give --changed-code to go on anyway, or --name to use another folder"
+        )
+    changed = differences(last, here)
+    if changed and not settings.elsewhere:
+        raise InvalidInput(
+            f"{folder.path} was started on another CPU or with other versions ({'; '.join(changed)}); "
             "resuming may not reproduce it exactly. Give --elsewhere to resume anyway"
         )
     return record
@@ -115,11 +130,19 @@ def _with_fingerprint(determinants: Determinants, fingerprint: str) -> Determina
 
 
 def is_done(record: RunRecord, job: Job) -> bool:
-    """Return whether nothing is left to do for a run."""
+    """Return whether nothing is left to do for a run: it is finished, and its results can be read."""
     if record.status != "finished" or not job.target.reached(record.totals):
         return False
     points = job.target.corrections.points
-    return not points or record.totals.evaluations in corrected_after(RunFolder(job.path))
+    if points and record.totals.evaluations not in corrected_after(RunFolder(job.path)):
+        return False
+    run = StoredRun(job.path, record)
+    try:
+        run.metrics, run.archive  # noqa: B018
+        require_intact(run.archive.path)
+    except (QdbenchError, OSError):  # the same command makes them again
+        return False
+    return True
 
 
 def execute(job: Job, settings: Settings, interrupt: Interrupt, listener: Listener) -> Outcome:
@@ -128,13 +151,15 @@ def execute(job: Job, settings: Settings, interrupt: Interrupt, listener: Listen
     totals = Totals()
     try:
         with folder.locked():
-            record = check_job(job, elsewhere=settings.elsewhere)
+            record = check_job(job, settings)
             if record is not None:
                 totals = record.totals
                 if is_done(record, job):
                     return Outcome("skipped", folder.path, totals)
+            warming = warm_up(job.plan, interrupt)
             with interrupt.allowed():  # setting up can take a while
                 run = _Run(job, folder, settings, record)
+            run.totals.warm_up_seconds += warming
             totals = run.totals
             return run.go(interrupt, listener)
     except Interrupted:
@@ -148,12 +173,15 @@ def _failure(error: BaseException, folder: RunFolder, totals: Totals) -> Outcome
     if not isinstance(error, QdbenchError | OSError):
         reason = f"{type(error).__name__}: {reason}; see {folder.error_path}"
         with suppress(OSError):
-            folder.error_path.write_text(traceback.format_exc(), encoding="utf-8")
+            write_text(folder.error_path, traceback.format_exc())
     return Outcome("failed", folder.path, totals, reason, error)
 
 
-def warm_up(plan: Plan) -> float:
-    """Let an algorithm that compiles code when first used do so on a tiny copy; return the seconds."""
+def warm_up(plan: Plan, interrupt: Interrupt) -> float:
+    """Let an algorithm that compiles code when first used do so on a tiny copy; return the seconds.
+
+    A compiler must not be left in the middle: an interruption takes effect between two calls.
+    """
     start = time.perf_counter()
     algorithm = plan.small()
     if not getattr(algorithm, "compiles", False):
@@ -161,7 +189,9 @@ def warm_up(plan: Plan) -> float:
     rng = stream(0, "warm-up")
     bounds = np.array(plan.task.descriptor_bounds)
     for iteration in range(WARM_UP_ITERATIONS):
+        interrupt.check()
         solutions = algorithm.ask()
+        interrupt.check()
         n = len(solutions)
         numbers = np.arange(iteration * n, (iteration + 1) * n)[:, None]
         descriptors = rng.uniform(bounds[:, 0], bounds[:, 1], (n, len(bounds)))
@@ -169,28 +199,60 @@ def warm_up(plan: Plan) -> float:
     return time.perf_counter() - start
 
 
+KEPT_SECONDS = (
+    "metrics_seconds", "checkpoint_seconds", "setup_seconds", "warm_up_seconds", "correction_seconds",
+)  # fmt: skip
+"""Times that telling an algorithm again does not bring back."""
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """Where a run goes on."""
+
+    totals: Totals
+    """Of the algorithm as it is now."""
+    reached: Totals
+    """Of the run before: further, if the algorithm has to be told again."""
+    metrics: MetricsExtent = field(default_factory=MetricsExtent)
+    measured_until: int = 0
+    """How many iterations have their rows in that much of metrics.csv."""
+
+
+def _only_kept(totals: Totals) -> Totals:
+    """Return the totals of a run that is told again from its start."""
+    return Totals(**{name: getattr(totals, name) for name in KEPT_SECONDS})
+
+
 class _Run:
     """One run between its start or continuation and its end."""
 
     def __init__(self, job: Job, folder: RunFolder, settings: Settings, record: RunRecord | None) -> None:
         self._job, self._folder, self._settings = job, folder, settings
-        plan, wanted = job.plan, job.target.corrections
-        warming = warm_up(plan)
         start = time.perf_counter()
-        algorithm = plan.build()
-        flatten(algorithm.state())  # what cannot be saved is found now, not at the first checkpoint
-        self.totals, metrics = self._continued(algorithm, record)
-        evaluate = settings.evaluators(plan.task)
-        self._loop = Loop(plan, algorithm, self.totals, evaluate)
+        self._log = ToldLog(folder.told_path, job.plan.determinants(), begin=record is None)
+        try:
+            self._set_up(record, start)
+        except BaseException:
+            self._log.close()
+            raise
+
+    def _set_up(self, record: RunRecord | None, start: float) -> None:
+        plan, wanted, folder = self._job.plan, self._job.target.corrections, self._folder
+        algorithm, saved = self._restored(record)
+        self.totals = saved.totals
+        evaluate = self._settings.evaluators(plan.task)
+        self._loop = Loop(
+            plan, algorithm, self.totals, self._log, evaluate,
+            reached=saved.reached, measured_until=saved.measured_until,
+        )  # fmt: skip
         self.totals.setup_seconds += time.perf_counter() - start
-        self.totals.warm_up_seconds += warming
         self._record = self._begun(algorithm, record)
         self._corrector = (
             Corrector(plan, folder, self._loop.geometry, wanted.reevaluations, evaluate)
             if wanted.points
             else None
         )
-        self._metrics = MetricsFile(folder.metrics_path, metrics)
+        self._metrics = MetricsFile(folder.metrics_path, saved.metrics)
 
     def _begun(self, algorithm: Algorithm, record: RunRecord | None) -> RunRecord:
         plan, settings, determinants = self._job.plan, self._settings, self._job.plan.determinants()
@@ -200,6 +262,7 @@ class _Run:
             host=platform.node(),
             workers=settings.evaluators.workers,
             jobs=settings.jobs,
+            source=plan.source,
         )
         before = record.environments if record else ()
         return RunRecord(
@@ -215,24 +278,70 @@ class _Run:
             totals=self.totals,
         )
 
-    def _continued(self, algorithm: Algorithm, record: RunRecord | None) -> tuple[Totals, MetricsExtent]:
-        """Restore the algorithm from the checkpoint, if there is one; return the loop's numbers."""
+    def _restored(self, record: RunRecord | None) -> tuple[Algorithm, _Saved]:
+        """Return the algorithm where the checkpoint left it; else at its start, to be told all again."""
         folder = self._folder
-        if record is None and folder.checkpoint_path.exists():
-            raise DamagedFile(f"{folder.checkpoint_path} has no run.json beside it, so it was not used")
-        saved = None if record is None else folder.read_checkpoint(record.determinants)
-        if saved is None:
-            if record is not None and record.status == "finished":
-                raise InvalidInput(f"{folder.path} has no checkpoint, so it cannot be extended")
-            return Totals(), MetricsExtent()
-        algorithm.restore(unflatten(saved.arrays, saved.rest))
-        return saved.totals, saved.metrics
+        if record is None:
+            if folder.checkpoint_path.exists():
+                raise DamagedFile(f"{folder.checkpoint_path} has no run.json beside it, so it was not used")
+            return self._built(), _Saved(Totals(), Totals())
+        known = None
+        try:
+            known = self._checkpoint(record)
+            if known is not None:
+                require_written(folder.metrics_path, known.metrics)
+                return self._continued(known)
+            lost = f"{folder.checkpoint_path} is missing" if record.totals.iteration else ""
+        except (DamagedFile, FileNotFoundError) as error:
+            lost = str(error)
+        if lost and not self._log.reaches_back:
+            raise DamagedFile(
+                f"{lost}; and {folder.told_path} does not hold the run from its start, so it cannot be made "
+                "again from that. Move the folder away to run it anew"
+            )
+        reached = max(record.totals, known.totals if known else Totals(), key=lambda one: one.iteration)
+        if record.status == "failed":  # it may have failed in the middle of an iteration
+            reached = known.totals if known else Totals()
+        return self._built(), _Saved(_only_kept(reached), reached)
+
+    def _checkpoint(self, record: RunRecord) -> Checkpoint | None:
+        """Return the checkpoint; of a run that has ended it must be that of its end."""
+        path, ended = self._folder.checkpoint_path, record.status in ("finished", "stopped")
+        found, end = self._folder.read_checkpoint(record.determinants), record.totals.iteration
+        if found is not None and ended and found.totals.iteration != end:
+            at = found.totals.iteration
+            raise DamagedFile(f"{path} was not used: it is of iteration {at:,}, the run of {end:,}")
+        return found
+
+    def _built(self) -> Algorithm:
+        algorithm = self._job.plan.build()
+        if isinstance(algorithm, SavesState):
+            flatten(algorithm.state())  # what cannot be saved is found now, not at the first checkpoint
+        return algorithm
+
+    def _continued(self, known: Checkpoint) -> tuple[Algorithm, _Saved]:
+        """Return the algorithm of a checkpoint: restored where it has a state."""
+        algorithm, totals, path = self._built(), known.totals, self._folder.checkpoint_path
+        if known.rest is None:  # its clock goes on, and what it did is done again
+            if totals.iteration and not self._log.reaches_back:
+                raise DamagedFile(f"{path} has no state of the algorithm")
+            return algorithm, _Saved(_only_kept(totals), totals, known.metrics, totals.iteration)
+        if not isinstance(algorithm, SavesState):
+            raise DamagedFile(f"{path} was not used: the algorithm cannot restore a state")
+        self._log.skip_to(known.told_bytes)
+        try:
+            algorithm.restore(unflatten(known.arrays, known.rest))
+            require_known_elites(algorithm.collection(), totals.evaluations, self._job.plan, self._log)
+        except Exception as error:
+            self._log.rewind()
+            reason = plain_text(str(error)) or type(error).__name__
+            raise DamagedFile(f"{path} is damaged and was not used: {reason}") from error
+        return algorithm, _Saved(totals, replace(totals), known.metrics, totals.iteration)
 
     def go(self, interrupt: Interrupt, listener: Listener) -> Outcome:
         """Iterate; leave archive, checkpoint and record behind, in this order."""
         folder, loop = self._folder, self._loop
         try:
-            self._write_record("running")
             done = loop.run(
                 self._job.target,
                 folder,
@@ -240,20 +349,24 @@ class _Run:
                 interrupt,
                 checkpoint_every=self._settings.checkpoint_every,
                 listener=listener,
-                on_checkpoint=lambda: self._write_record("running"),
+                on_saved=lambda: self._write_record("running"),
                 corrector=self._corrector,
             )
+            if loop.is_behind:  # interrupted before it was back where it had been: it can begin again
+                return Outcome("stopped", folder.path, self.totals)
             loop.checkpoint(folder, self._metrics)
             loop.write_archive(folder)
             self._write_record("finished" if done else "stopped")
             folder.error_path.unlink(missing_ok=True)
         except (Exception, SystemExit) as error:
             outcome = _failure(error, folder, self.totals)
-            with suppress(OSError):  # unless that is why it failed
-                self._write_record("failed", outcome.reason)
+            if not loop.is_behind:
+                with suppress(OSError):  # unless that is why it failed
+                    self._write_record("failed", outcome.reason)
             return outcome
         finally:
             self._metrics.close()
+            self._log.close()
         return Outcome("finished" if done else "stopped", folder.path, self.totals)
 
     def _write_record(self, status: Status, reason: str = "") -> None:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from qdbench.algorithms.contract import Algorithm, Problem
-from qdbench.algorithms.registry import Factory, build, find, name_of, options
-from qdbench.errors import InvalidInput, require_known_options
+from qdbench.algorithms.registry import Factory, build, checked_options, find, name_of, options
+from qdbench.checks import checked_text, is_whole, shown
+from qdbench.errors import InvalidInput
 from qdbench.seeds import Seeds, derived_seed, numbered_seeds
+from qdbench.sources import source_digest
 from qdbench.store.folder import run_path
 from qdbench.store.plain import as_json
 from qdbench.store.record import AlgorithmRecord, Determinants, TaskFacts, TaskRecord, variant_label
@@ -41,13 +43,14 @@ class Plan:
     """The algorithm's class, where its name alone does not lead to it."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.seed, bool) or not 0 <= self.seed < 2**63:
-            raise InvalidInput(f"the seed is {self.seed!r}; give a whole number from 0 to 2**63 - 1")
+        if not is_whole(self.seed) or not 0 <= self.seed < 2**63:
+            raise InvalidInput(f"the seed is {shown(self.seed)}; give a whole number from 0 to 2**63 - 1")
+        checked_text("name", self.name)
         object.__setattr__(self, "seed", int(self.seed))
         for name, value in self.options.items():
             if not _survives_json(value):
                 raise InvalidInput(
-                    f"the option {name} is {value!r}, which run.json cannot hold; use numbers, text or lists"
+                    f"the option {name} is {shown(value)}, which run.json cannot hold; give numbers or text"
                 )
 
     @property
@@ -59,6 +62,13 @@ class Plan:
     def label(self) -> str:
         """The run among others of its task."""
         return f"{self.variant}/seed-{self.seed}"
+
+    @property
+    def source(self) -> str:
+        """A digest of the file that defines the algorithm; nothing for our own."""
+        factory = self.factory or find(self.algorithm)
+        module = getattr(factory, "__module__", None) or ""
+        return "" if module.startswith("qdbench.") else source_digest(factory)
 
     def folder(self, out: Path) -> Path:
         """Return where the run's files are."""
@@ -136,26 +146,26 @@ def plan_for(
     name: str = "",
 ) -> Plan:
     """Return the plan of a run with these options, and the algorithm's defaults for the others."""
-    factory = find(algorithm) if isinstance(algorithm, str) else algorithm
     known = name_of(algorithm)
+    factory = find(algorithm) if isinstance(algorithm, str) else algorithm
     defaults = {key: option.default for key, option in options(factory).items()}
-    require_known_options(chosen, defaults, known)
     return Plan(
         task=task,
         task_source=task_source,
         algorithm=known,
-        options=defaults | dict(chosen),
+        options=defaults | checked_options(factory, chosen, known),
         seed=seed,
         name=name,
         factory=None if isinstance(algorithm, str) else algorithm,
     )
 
 
-def plan_from(determinants: Determinants, name: str = "") -> Plan:
-    """Return the plan of a recorded run."""
+def plan_from(determinants: Determinants, name: str = "", *, trust: bool = False) -> Plan:
+    """Return the plan of a recorded run; `trust` allows to import the modules that its record names."""
     task, algorithm = determinants.task, determinants.algorithm
+    find(algorithm.name, trust=trust)
     return Plan(
-        task=remade(task.source, task.options),
+        task=remade(task.source, task.options, trust=trust),
         task_source=task.source,
         algorithm=algorithm.name,
         options=_as_given(algorithm),
@@ -177,5 +187,5 @@ def _survives_json(value: Any) -> bool:
     plain = as_json(value)
     try:
         return bool(json.loads(json.dumps(plain, allow_nan=False)) == plain)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from qdbench.archives.geometry import Grid
+from qdbench.checks import checked_count, checked_flag, checked_list, is_whole, shown
 from qdbench.errors import InvalidInput
 from qdbench.store.archive_file import StoredArchive
 from qdbench.store.loading import StoredRun, load
@@ -25,26 +26,31 @@ def replay(
     cell: int | Sequence[int] | None = None,
     sample: int = 0,
     task: Task | None = None,
+    trust: bool = False,
 ) -> Episode:
     """Return the episode of an elite, exactly as it was when the elite was found, step by step.
 
     `elite` is a row of the archive or `"best"`; `cell` chooses by cell instead: its number or, on a grid, its
     place along every dimension, like (3, 7). An elite that was evaluated several times has as many samples.
-    `task` is only needed where the run's task was made in Python.
+    `task` is only needed where the run's task was made in Python; `trust` allows to import a module of your
+    own that the run names.
     """
     stored = run if isinstance(run, StoredRun) else load(run)
-    task = task or stored.task
+    trust, sample = checked_flag("trust", trust), checked_count("sample", sample, 0)
+    if task is not None and not isinstance(task, Task):
+        raise InvalidInput(f"the task is {shown(task)}; give an object with the members of qdbench.Task")
+    task = task or stored.make_task(trust=trust)
     if task.fingerprint != stored.record.task.fingerprint:
         raise InvalidInput(
-            f"{stored.path} was made with the fingerprint {stored.record.task.fingerprint}, here it is "
-            f"{task.fingerprint}: its episodes cannot be simulated as they were"
+            f"{stored.path} was made with fingerprint {stored.record.task.fingerprint}, but the task here "
+            f"has {task.fingerprint}; its episodes cannot be simulated in the same way"
         )
     rollout = getattr(task, "rollout", None)
     if rollout is None:
-        raise InvalidInput(f"{task.name} has no robot whose episode could be replayed")
+        raise InvalidInput(f"{task.name} has no robot, so there is no episode to replay")
     row = elite_row(stored.archive, elite, cell)
     seeds = stored.archive.seeds[row][stored.archive.evaluations[row] >= 0]
-    if not 0 <= sample < len(seeds):
+    if sample >= len(seeds):
         raise InvalidInput(f"the sample is {sample}, but elite {row} has {len(seeds)}, numbered from 0")
     episode: Episode = rollout(stored.archive.elites.solutions[row], int(seeds[sample]))
     return episode
@@ -60,24 +66,26 @@ def elite_row(
         number = _cell_number(archive, cell)
         rows = np.flatnonzero(archive.cells == number)
         if not len(rows):
-            raise InvalidInput(f"no elite is in the cell {cell} of {archive.path}")
+            raise InvalidInput(f"no elite is in the cell {shown(cell)} of {archive.path}")
         return int(rows[np.argmax(archive.fitness[rows])])
-    if elite == "best":
+    if isinstance(elite, str) and elite == "best":
         return int(np.argmax(archive.fitness))
-    if isinstance(elite, bool) or not isinstance(elite, int | np.integer) or not 0 <= elite < len(archive):
+    if isinstance(elite, str) or not is_whole(elite) or not 0 <= elite < len(archive):
         raise InvalidInput(
-            f"elite is {elite!r}; {archive.path} has {len(archive):,}, numbered from 0; or give 'best'"
+            f"elite is {shown(elite)}; {archive.path} has {len(archive):,}, numbered from 0; or give 'best'"
         )
     return int(elite)
 
 
 def _cell_number(archive: StoredArchive, cell: int | Sequence[int]) -> int:
     geometry = archive.geometry
-    if isinstance(cell, int | np.integer):
-        return int(cell)
-    place = tuple(cell)
+    cure = "give its number or, on a grid, its place along every dimension, like (3, 7)"
+    given = [cell] if is_whole(cell) else checked_list("cell", cell, cure)
+    if not all(map(is_whole, given)):
+        raise InvalidInput(f"cell is {shown(cell)}; {cure}")
+    place = tuple(map(int, given))
     if len(place) == 1:
-        return int(place[0])
+        return place[0]
     if not isinstance(geometry, Grid):
         raise InvalidInput(f"the cells of a {geometry.kind} archive have one number each, not {place}")
     if len(place) != len(geometry.shape) or not all(

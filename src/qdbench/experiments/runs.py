@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from qdbench.algorithms.registry import Factory
+from qdbench.checks import checked_flag, checked_path, checked_workers, shown
 from qdbench.errors import InvalidInput, QdbenchError
-from qdbench.experiments.evaluators import Threads
+from qdbench.experiments.evaluators import Evaluators, Threads
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.loop import RunProgress
 from qdbench.experiments.one_run import Job, Settings, check_job, execute
 from qdbench.experiments.plan import plan_for, plan_from
 from qdbench.store.loading import StoredRun, load
 from qdbench.store.record import CorrectionPlan, Target
-from qdbench.tasks.contract import Task, checked_workers
+from qdbench.tasks.contract import Task
 from qdbench.tasks.registry import make
 
 
@@ -26,13 +27,20 @@ def check_jobs(jobs: Sequence[Job], settings: Settings) -> None:
     for plan in {(job.plan.algorithm, repr(job.plan.options)): job.plan for job in jobs}.values():
         plan.small()
     for job in jobs:
-        check_job(job, elsewhere=settings.elsewhere)
+        check_job(job, settings)
 
 
-def recorded_job(path: Path, target: Target | None = None, corrections: CorrectionPlan | None = None) -> Job:
+def recorded_job(
+    path: Path,
+    target: Target | None = None,
+    corrections: CorrectionPlan | None = None,
+    *,
+    trust: bool = False,
+) -> Job:
     """Return the run in a folder as it was begun, with another target or corrections if given."""
     record = load(path).record
-    plan, as_begun = plan_from(record.determinants, record.name), record.target.corrections
+    plan = plan_from(record.determinants, record.name, trust=trust)
+    as_begun = record.target.corrections
     chosen = replace(target or record.target, corrections=corrections or as_begun)
     return Job(plan, path, chosen)
 
@@ -43,9 +51,10 @@ def target_of(
     """Return when a run ends and what is corrected, or say what is missing."""
     if evaluations is None and seconds is None:
         raise InvalidInput("a run needs an end: give evaluations or seconds")
-    if corrections and evaluations is None:
+    plan = CorrectionPlan(corrections, reevaluations)
+    if plan.points and evaluations is None:
         raise InvalidInput("corrections are evenly spaced in evaluations: give evaluations too")
-    return Target(evaluations, seconds, CorrectionPlan(corrections, reevaluations))
+    return Target(evaluations, seconds, plan)
 
 
 def run(
@@ -60,31 +69,54 @@ def run(
     out: str | Path = "results",
     name: str = "",
     workers: int | None = None,
+    evaluators: Evaluators | None = None,
     elsewhere: bool = False,
+    changed_code: bool = False,
     **chosen: Any,
 ) -> StoredRun:
-    """Run an algorithm on a task, or continue such a run, and return what it left behind.
+    """Run an algorithm on a task, or continue such a run, and return the stored run.
 
     Further keywords are the algorithm's options. `algorithm` is a name, `package.module:Class` or a class.
-    The task may be an object of your own, but only a task that `qdbench.make` finds by name, and an
-    algorithm that can be imported, can be resumed from the command line. `corrections` and `reevaluations`
-    re-evaluate all elites at so many points, so often. Ctrl-C and SIGTERM take effect when the last whole
-    iteration has been saved.
+    The task may be an object of your own. The command line can only resume a run whose task `qdbench.make`
+    finds by name, and whose algorithm can be imported.
+
+    `workers` is the number of threads; `evaluators` makes something else that evaluates, such as a cluster
+    (see `qdbench.experiments.evaluators`). `corrections` is the number of correction points, `reevaluations`
+    the number per elite. `elsewhere` resumes a run from another CPU or with other versions, `changed_code`
+    one whose algorithm was edited. Ctrl-C and SIGTERM take effect when the last completed iteration has been
+    saved.
     """
     target = target_of(evaluations, seconds, corrections, reevaluations)
-    found = make(task) if isinstance(task, str) else task
-    source = task if isinstance(task, str) else task.name
+    folder = checked_path("out", out)
+    settings = Settings(
+        evaluators=evaluators or Threads(checked_workers(workers)),
+        elsewhere=checked_flag("elsewhere", elsewhere),
+        changed_code=checked_flag("changed_code", changed_code),
+    )
+    found = made(task)
+    source = task if isinstance(task, str) else found.name
     plan = plan_for(found, source, algorithm, chosen, seed=seed, name=name)
-    job = Job(plan, plan.folder(Path(out)), target)
+    job = Job(plan, plan.folder(folder), target)
     interrupt = Interrupt()
     with interrupt.listening():
-        settings = Settings(evaluators=Threads(checked_workers(workers)), elsewhere=elsewhere)
         outcome = execute(job, settings, interrupt, _silent)
     if outcome.status == "failed":
         raise QdbenchError(f"{plan.label} failed: {outcome.reason}") from outcome.error
     if interrupt.signal is not None:  # all is saved: now it does what it would have done
         signal.raise_signal(interrupt.signal)
     return load(outcome.folder)
+
+
+def made(task: Task | str) -> Task:
+    """Return a task by its name, or as it is."""
+    if isinstance(task, str):
+        return make(task)
+    if not isinstance(task, Task):
+        raise InvalidInput(
+            f"the task is {shown(task)}; give a name, module:attribute, or an object with the members of "
+            "qdbench.Task"
+        )
+    return task
 
 
 def _silent(news: RunProgress) -> None:

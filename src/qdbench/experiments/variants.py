@@ -74,7 +74,7 @@ def variants(
 def _require_taker(setting: Setting, known: dict[str, dict[str, Any]]) -> None:
     """Refuse a setting that none of the algorithms has."""
     if setting.algorithm and setting.algorithm not in known:
-        cure = f"--set names an algorithm that is not run; there are {', '.join(known)}"
+        cure = f"--set names an algorithm that is not in this command; it has {', '.join(known)}"
         raise UnknownName("algorithm", setting.algorithm, known, cure)
     asked = {setting.algorithm: known[setting.algorithm]} if setting.algorithm else known
     everything = {option for own in asked.values() for option in own}

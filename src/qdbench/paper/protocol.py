@@ -75,6 +75,6 @@ CONTENDERS = (
 
 def scale_of(name: str) -> Scale:
     """Return a scale by its name."""
-    if name not in SCALES:
+    if not isinstance(name, str) or name not in SCALES:
         raise UnknownName("scale", name, SCALES, f"use {', '.join(SCALES)}")
     return SCALES[name]

@@ -11,6 +11,7 @@ from pathlib import Path
 from qdbench.algorithms.registry import configure
 from qdbench.analysis.compare import Comparison, compare
 from qdbench.analysis.measured import Measured, Progress, measure
+from qdbench.checks import checked_function, checked_number, checked_path, checked_workers
 from qdbench.errors import QdbenchError
 from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.interrupt import Interrupt
@@ -27,7 +28,6 @@ from qdbench.seeds import stream
 from qdbench.store.files import require_folder, write_text
 from qdbench.store.folder import RunFolder
 from qdbench.store.record import CorrectionPlan, Target
-from qdbench.tasks.contract import checked_workers
 from qdbench.tasks.registry import make
 
 PROBE = 64
@@ -68,14 +68,16 @@ def reproduce(
     continues. `say` is called with sentences about what will be done and how long it will take. `progress`
     is called after each measured run.
     """
+    scale_of(scale)
     folder = folder_of(scale, out)
+    checked_function("progress", progress)
     make_runs(scale, folder, workers=workers, checkpoint_every=checkpoint_every, say=say)
     return judge(measure(folder / RUNS, tasks=[REPRODUCED_TASK], progress=progress), folder)
 
 
 def folder_of(scale: str, out: str | Path | None) -> Path:
     """Return the folder of the experiment."""
-    return Path("results") / scale if out is None else Path(out)
+    return Path("results") / scale if out is None else checked_path("out", out)
 
 
 def make_runs(
@@ -90,6 +92,8 @@ def make_runs(
     """Make all runs of the experiment; one after the other, unless `carry_out` is given."""
     require_matplotlib()  # fail now, not after all the runs
     chosen, n_workers = scale_of(scale), checked_workers(workers)
+    checked_function("say", say)
+    checkpoint_every = checked_number("checkpoint_every", checkpoint_every, 0.0)
     require_folder(folder)
     jobs = jobs_of(chosen, folder / RUNS)
     say(

@@ -40,17 +40,17 @@ def save_archive(run: StoredRun, path: Path) -> None:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    archive = run.archive.placed()
-    dimensions = _dimensions(archive)
-    size = {1: (7, 3), 2: (5.6, 5)}.get(dimensions, (7, 6.4))
-    figure = Figure(figsize=size, layout="constrained")
-    axes = figure.add_subplot()
-    limits = fitness_limits(archive, if_empty=run.record.task.fitness_bounds)
-    colours = draw_archive(axes, archive, Plane.of(run), limits)
-    if dimensions > 1:  # else the y axis shows the fitness
-        add_colour_bar(axes, colours)
-    axes.set_title(title(run), fontsize="medium")
-    with rc_context({"pdf.fonttype": 42}):  # TrueType, as publishers want it
+    with rc_context({"pdf.fonttype": 42, "text.parse_math": False}):  # TrueType; names may have a $
+        archive = run.archive.placed()
+        dimensions = _dimensions(archive)
+        size = {1: (7, 3), 2: (5.6, 5)}.get(dimensions, (7, 6.4))
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.add_subplot()
+        limits = fitness_limits(archive, if_empty=run.record.task.fitness_bounds)
+        colours = draw_archive(axes, archive, Plane.of(run), limits)
+        if dimensions > 1:  # else the y axis says it
+            add_colour_bar(axes, colours)
+        axes.set_title(title(run), fontsize="medium")
         figure.savefig(path, dpi=DPI, bbox_inches="tight")
 
 

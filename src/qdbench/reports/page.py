@@ -13,6 +13,7 @@ from qdbench.analysis.compare import Comparison, compare
 from qdbench.analysis.measured import IntervalKind, Measured, MeasuredTask, Paths, Progress, as_measured
 from qdbench.analysis.measures import On
 from qdbench.analysis.tables import METHOD, Table, interval_words, tables
+from qdbench.checks import checked_path, checked_text
 from qdbench.metrics.metric import METRICS
 from qdbench.reports.archives import archives_figure
 from qdbench.reports.commands import MACHINE, commands, seeds_text, versions
@@ -65,7 +66,7 @@ def report(
     `results` are folders with runs, or the result of `measure`. `tasks`, `interval` and `on` are those of
     `measure`. Returns the path. Raises InvalidInput if the runs cannot be compared.
     """
-    path = Path(out)
+    path, title = checked_path("out", out), checked_text("title", title)
     require_can_report(path)
     measured = as_measured(results, tasks, interval, on, progress)
     return write_page(measured, compare(measured), path, title=title)

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from qdbench.analysis.measured import IntervalKind, Measured, Paths, Progress, as_measured
 from qdbench.analysis.measures import On
+from qdbench.checks import checked_path
 from qdbench.reports.archives import archives_figure
 from qdbench.reports.figures import paper_figure, self_normalised_figure
 from qdbench.reports.samples import samples_figure
 from qdbench.reports.style import looks, require_matplotlib, save_figure
 from qdbench.store.files import require_folder
-from qdbench.store.folder import file_name
+from qdbench.store.record import file_name
 
 
 def plot(
@@ -31,7 +32,7 @@ def plot(
     range), TASK-archives and, if elites were re-evaluated, TASK-samples (scores by number of re-evaluations)
     into the folder `out`, as PNG, SVG and PDF, and returns their paths.
     """
-    folder = Path(out)
+    folder = checked_path("out", out)
     require_can_plot(folder)
     measured = as_measured(results, tasks, interval, on, progress)
     look = looks(variant.label for _, variant in measured.variants)  # one colour per algorithm in all figures

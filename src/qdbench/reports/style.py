@@ -39,6 +39,7 @@ _RC: dict[Any, Any] = {
     "ytick.major.size": 2.5,
     "lines.linewidth": 1.2,
     "lines.markersize": 3.5,
+    "text.parse_math": False,  # a name may have a $ in it
     "pdf.fonttype": 42,  # TrueType, as publishers want it
     "svg.hashsalt": "qdbench",  # the same figure gives the same file
 }

@@ -13,6 +13,16 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qdbench.checks import (
+    checked_flag,
+    checked_name,
+    checked_names,
+    checked_path,
+    checked_text,
+    is_number,
+    is_whole,
+    shown,
+)
 from qdbench.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -45,22 +55,30 @@ class Robot:
     """Name of the keyframe in which an episode starts. None: the pose in which the MJCF is written."""
 
     def __post_init__(self) -> None:
-        step, physics_steps = self.control_step, self.physics_steps
-        if isinstance(step, bool) or not isinstance(step, int | float) or not 0 < step < float("inf"):
-            raise InvalidInput(f"robot {self.name!r}: control_step is {step!r}; give seconds above 0")
-        if isinstance(physics_steps, bool) or not isinstance(physics_steps, int) or physics_steps < 1:
-            raise InvalidInput(f"robot {self.name!r}: physics_steps is {physics_steps!r}; give 1 or more")
-        if not isinstance(self.exact_contacts, bool):
-            raise InvalidInput(
-                f"robot {self.name!r}: exact_contacts is {self.exact_contacts!r}; give True or False"
-            )
+        whose, step, physics_steps = f"robot {self.name!r}: ", self.control_step, self.physics_steps
+        checked_name("a robot's name", self.name)
+        if not is_number(step) or not 0 < step < 2**31:
+            raise InvalidInput(f"{whose}control_step is {shown(step)}; give seconds above 0")
+        if not is_whole(physics_steps) or not 1 <= physics_steps < 2**31:
+            raise InvalidInput(f"{whose}physics_steps is {shown(physics_steps)}; give 1 or more")
+        plain: dict[str, object] = {
+            "mjcf": checked_text(f"{whose}mjcf", self.mjcf),
+            "control_step": float(step),
+            "physics_steps": int(physics_steps),
+            "exact_contacts": checked_flag(f"{whose}exact_contacts", self.exact_contacts),
+            "feet": checked_names(f"{whose}feet", self.feet),
+        }
+        for part in ("root", "floor", "start"):
+            if getattr(self, part) is not None:
+                checked_name(f"{whose}{part}", getattr(self, part))
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
         if len(set(self.feet)) != len(self.feet):
             raise InvalidInput(f"robot {self.name!r}: a foot is named twice in {self.feet}")
         if self.feet and self.floor is None:
             raise InvalidInput(
                 f"robot {self.name!r} has feet but no floor; name the geom they stand on: floor="
             )
-        object.__setattr__(self, "control_step", float(step))
 
     @property
     def anatomy(self) -> Anatomy:
@@ -74,6 +92,8 @@ class Robot:
         """
         from qdbench.robots.anatomy import SENSORS, compile_robot
 
+        if not isinstance(fields, frozenset):
+            raise InvalidInput(f"fields are {shown(fields)}; give a frozenset of names")
         sensors = fields.intersection(SENSORS)
         if sensors not in self._compiled:
             self._compiled[sensors] = compile_robot(self, sensors)
@@ -90,8 +110,9 @@ class Robot:
 
 def read_mjcf(path: str | Path) -> str:
     """Return the text of an MJCF file."""
+    path = checked_path("the MJCF file", path)
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"cannot read the MJCF file {str(path)!r}: {error}") from None
 

@@ -7,20 +7,21 @@ not depend on the number of workers or slots, because each solution has its own 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qdbench.checks import checked_count
 from qdbench.errors import InvalidInput
 from qdbench.simulation.bodies import Step
-from qdbench.tasks.contract import checked_count
 from qdbench.tasks.robot_task import RobotTask
 from qdbench.tasks.state import State
 
 Indices = NDArray[np.intp]
 
 
+@runtime_checkable
 class Recorder(Protocol):
     """Sees all steps of a call of `evaluate`. Called from several threads, each with other solutions."""
 

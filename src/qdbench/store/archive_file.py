@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,24 @@ from qdbench.archives.geometry import Cells, Geometry, geometry_from
 from qdbench.archives.unstructured import empty_archive
 from qdbench.errors import InvalidInput
 from qdbench.seeds import Seeds
-from qdbench.store.files import FORMAT, damage_named, read_npz, write_npz
-from qdbench.store.plain import as_json, differences
+from qdbench.store.files import FORMAT, damage_named, parsed_json, write_npz
+from qdbench.store.npz import (
+    Arrays,
+    array_of,
+    finite,
+    read_npz,
+    require_names,
+    text,
+    whole_number,
+    within,
+)
+from qdbench.store.plain import as_json, differences, from_json
 from qdbench.store.record import Determinants
+from qdbench.store.sound import MOST_CELLS
 
-GEOMETRY = ("descriptor_bounds", "shape", "centroids", "threshold")
+GEOMETRY = {"grid": "shape", "cvt": "centroids", "unstructured": "threshold"}
+"""What a file holds of every kind of geometry, beside the bounds."""
+COLUMNS = ("fitness", "descriptors", "evaluations", "seeds", "cells", "samples", "solutions")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +51,7 @@ class StoredArchive:
     cells: Cells = field(repr=False)  #: (n,) the elites' cells
     n_evaluations: int
     """Of the run when it was written."""
+    n_parameters: int
 
     def __len__(self) -> int:
         return len(self.fitness)
@@ -44,11 +59,12 @@ class StoredArchive:
     @cached_property
     def elites(self) -> Evaluated:
         """The elites with their parameters, which can be a gigabyte."""
-        arrays = read_npz(self.path, only=("format", "solutions", "evaluations"))
+        arrays = read_npz(self.path, only=("solutions", "evaluations"))
         if not np.array_equal(arrays["evaluations"], self.evaluations):
             raise InvalidInput(f"{self.path} was written anew since it was read; load the run again")
-        columns = self.fitness, self.descriptors, self.evaluations, self.seeds
-        return Evaluated(arrays["solutions"], *columns)
+        with damage_named(self.path):
+            solutions = array_of(arrays, "solutions", np.float32, (len(self), self.n_parameters))
+        return Evaluated(solutions, self.fitness, self.descriptors, self.evaluations, self.seeds)
 
     def placed(self, geometry: Geometry | None = None) -> Archive:
         """Return an archive of the elites without their parameters, in their own geometry or another.
@@ -84,14 +100,53 @@ def read_archive(path: Path, determinants: Determinants, *, any_fingerprint: boo
     """Return what archive.npz holds, if it is of the run with these determinants."""
     arrays = read_npz(path, without="solutions")
     with damage_named(path):
-        require_same_run(str(arrays["determinants"]), determinants, any_fingerprint=any_fingerprint)
-        parts = {name: arrays[name] for name in GEOMETRY if name in arrays}
+        require_same_run(text(arrays, "determinants"), determinants, any_fingerprint=any_fingerprint)
+        geometry, parts = read_geometry(arrays, determinants)
+        require_names(arrays, ("determinants", "n_evaluations", "kind", *parts, *COLUMNS))
+        made = whole_number(arrays, "n_evaluations")
+        fitness = finite(arrays, "fitness", (None,))
+        n, dimensions = len(fitness), len(geometry.bounds)
+        evaluations = within(arrays, "evaluations", (n, None), -1, made)
+        samples = within(arrays, "samples", (n,), 1, evaluations.shape[1] + 1)
+        if not np.array_equal(samples, (evaluations >= 0).sum(axis=1)):
+            raise ValueError("its samples are not its evaluations")
         return StoredArchive(
             path=path,
-            geometry=geometry_from(str(arrays["kind"]), parts),
-            n_evaluations=int(arrays["n_evaluations"]),
-            **{name: arrays[name] for name in ("fitness", "descriptors", "evaluations", "seeds", "cells")},
+            geometry=geometry,
+            fitness=fitness,
+            descriptors=finite(arrays, "descriptors", (n, dimensions)),
+            evaluations=evaluations,
+            seeds=array_of(arrays, "seeds", np.uint64, evaluations.shape),
+            cells=within(arrays, "cells", (n,), 0, n if geometry.n_cells is None else geometry.n_cells),
+            n_evaluations=made,
+            n_parameters=determinants.task.n_parameters,
         )
+
+
+def read_geometry(
+    arrays: Arrays, determinants: Determinants, prefix: str = ""
+) -> tuple[Geometry, tuple[str, ...]]:
+    """Return the geometry that a file describes, and the names of its arrays."""
+    kind, dimensions = text(arrays, "kind"), len(determinants.task.cells)
+    if kind not in GEOMETRY:
+        raise ValueError(f"its geometry is {kind!r:.60}, not {' or '.join(GEOMETRY)}")
+    names = (f"{prefix}descriptor_bounds", prefix + GEOMETRY[kind])
+    bounds = finite(arrays, names[0], (dimensions, 2))
+    if not (bounds[:, 0] < bounds[:, 1]).all():
+        raise ValueError("its bounds are no bounds")
+    if kind == "grid":
+        part: Any = within(arrays, names[1], (dimensions,), 1, MOST_CELLS + 1)
+        if prod(part.tolist()) > MOST_CELLS:
+            raise ValueError(f"it has more than {MOST_CELLS:,} cells")
+    elif kind == "cvt":
+        part = finite(arrays, names[1], (None, dimensions))
+        if not part.size or np.abs(part).max() > 2:  # shares of the box
+            raise ValueError("its centroids are outside the box")
+    else:
+        part = finite(arrays, names[1], ())
+        if not part > 0:
+            raise ValueError(f"its threshold is {part}")
+    return geometry_from(kind, {"descriptor_bounds": bounds, GEOMETRY[kind]: part}), names
 
 
 def require_same_run(recorded: str, determinants: Determinants, *, any_fingerprint: bool = False) -> None:
@@ -99,7 +154,8 @@ def require_same_run(recorded: str, determinants: Determinants, *, any_fingerpri
 
     A fingerprint holds MuJoCo's version: it may differ in files written before a run was continued elsewhere.
     """
-    found = json.loads(recorded)
+    found = parsed_json(recorded)
+    from_json(Determinants, found, "what determined it")
     if any_fingerprint:
         found["task"]["fingerprint"] = determinants.task.fingerprint
     others = differences(found, determinants)

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qdbench.archives.geometry import Cells, Geometry, geometry_from
+from qdbench.archives.geometry import Cells, Geometry
 from qdbench.metrics.robustness import Reevaluations
-from qdbench.store.archive_file import require_same_run
-from qdbench.store.files import FORMAT, damage_named, read_npz, write_npz
-from qdbench.store.plain import as_json
+from qdbench.store.archive_file import read_geometry, require_same_run
+from qdbench.store.files import FORMAT, damage_named, write_npz
+from qdbench.store.npz import (
+    MOST_MEMBERS,
+    Arrays,
+    array_of,
+    finite,
+    json_value,
+    read_npz,
+    require_names,
+    text,
+    whole_number,
+    within,
+)
+from qdbench.store.plain import as_json, from_json
 from qdbench.store.record import Determinants, Versions
 
 GEOMETRY_PREFIX = "geometry_"
+ABOUT = ("determinants", "versions", "n_reevaluations", "n_points", "kind")
+COLUMNS = ("keys", "originals", "fitness", "descriptors")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +46,9 @@ class CorrectionPoint:
     cells: Cells = field(repr=False)  #: (n,)
     fitness: NDArray[np.float64] = field(repr=False)  #: (n,)
     descriptors: NDArray[np.float64] = field(repr=False)  #: (n, dimensions)
+
+
+POINT = tuple(column.name for column in fields(CorrectionPoint))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +112,7 @@ def write_corrections(
         "determinants": json.dumps(as_json(determinants)),
         "versions": json.dumps(as_json(versions)),
         "n_reevaluations": corrections.n_reevaluations,
-        **{name: getattr(corrections, name) for name in ("keys", "originals", "fitness", "descriptors")},
+        **{name: getattr(corrections, name) for name in COLUMNS},
         "n_points": len(corrections.points),
         **points,
         "kind": corrections.geometry.kind,
@@ -106,27 +125,47 @@ def read_corrections(path: Path, determinants: Determinants) -> Corrections:
     """Return what corrected.npz holds, if it is of the run with these determinants."""
     arrays = read_npz(path)
     with damage_named(path):
-        require_same_run(str(arrays["determinants"]), determinants)
-        geometry = {
-            name.removeprefix(GEOMETRY_PREFIX): array
-            for name, array in arrays.items()
-            if name.startswith(GEOMETRY_PREFIX)
-        }
-        columns = {name: arrays[name] for name in ("keys", "originals", "fitness", "descriptors")}
-        if len({len(column) for column in columns.values()}) != 1:
-            raise ValueError("its arrays differ in length")
-        return Corrections(
-            n_reevaluations=int(arrays["n_reevaluations"]),
-            geometry=geometry_from(str(arrays["kind"]), geometry),
-            points=tuple(_point(arrays, i) for i in range(int(arrays["n_points"]))),
-            **columns,
+        require_same_run(text(arrays, "determinants"), determinants)
+        from_json(Versions, json_value(arrays, "versions"), "its versions")
+        geometry, parts = read_geometry(arrays, determinants, GEOMETRY_PREFIX)
+        n, dimensions = whole_number(arrays, "n_reevaluations", 1), len(geometry.bounds)
+        n_points = whole_number(arrays, "n_points", 0, len(arrays))
+        named = [f"point_{i}_{name}" for i in range(n_points) for name in POINT]
+        require_names(arrays, {*ABOUT, *COLUMNS, *parts, *named})
+        originals = finite(arrays, "originals", (None,))
+        m = len(originals)
+        found = Corrections(
+            n_reevaluations=n,
+            geometry=geometry,
+            keys=within(arrays, "keys", (m,), 0, 2**63 - 1),
+            originals=originals,
+            fitness=array_of(arrays, "fitness", np.float64, (m, n)),
+            descriptors=array_of(arrays, "descriptors", np.float64, (m, n, dimensions)),
+            points=tuple(_point(arrays, i, originals, geometry) for i in range(n_points)),
         )
+        _require_ascending([point.evaluations for point in found.points])
+        return found
 
 
-def _point(arrays: dict[str, NDArray[Any]], i: int) -> CorrectionPoint:
-    names = ("rows", "cells", "fitness", "descriptors")
-    columns = {name: arrays[f"point_{i}_{name}"] for name in names}
-    return CorrectionPoint(int(arrays[f"point_{i}_evaluations"]), **columns)
+def _point(arrays: Arrays, i: int, originals: NDArray[np.float64], geometry: Geometry) -> CorrectionPoint:
+    """Return a correction point whose elites are those of its rows."""
+    rows = within(arrays, f"point_{i}_rows", (None,), 0, len(originals))
+    n, cells = len(rows), geometry.n_cells
+    fitness = finite(arrays, f"point_{i}_fitness", (n,))
+    if not np.array_equal(originals[rows], fitness):
+        raise ValueError("its elites are not those that were re-evaluated")
+    return CorrectionPoint(
+        evaluations=whole_number(arrays, f"point_{i}_evaluations", 1),
+        rows=rows,
+        cells=within(arrays, f"point_{i}_cells", (n,), 0, n if cells is None else cells),
+        fitness=fitness,
+        descriptors=finite(arrays, f"point_{i}_descriptors", (n, len(geometry.bounds))),
+    )
+
+
+def _require_ascending(evaluations: Sequence[int]) -> None:
+    if any(later <= earlier for earlier, later in pairwise(evaluations)):
+        raise ValueError("its correction points are not in order")
 
 
 @dataclass(frozen=True)
@@ -143,13 +182,13 @@ def read_header(path: Path) -> CorrectionsHeader | None:
     """Return what corrected.npz says of itself, or None where there is none."""
     if not path.exists():
         return None
-    names = ("format", "determinants", "n_reevaluations", "n_points")
-    arrays = read_npz(path, only=names)
+    arrays = read_npz(path, only=("determinants", "n_reevaluations", "n_points"))
     with damage_named(path):
-        named = [f"point_{i}_evaluations" for i in range(int(arrays["n_points"]))]
-        points = read_npz(path, only=("format", *named))
-        return CorrectionsHeader(
-            determinants=json.loads(str(arrays["determinants"])),
-            n_reevaluations=int(arrays["n_reevaluations"]),
-            points=tuple(int(points[name]) for name in named),
-        )
+        n_points = whole_number(arrays, "n_points", 0, MOST_MEMBERS)
+        named = [f"point_{i}_evaluations" for i in range(n_points)]
+        points = read_npz(path, only=named) if named else {}
+        found = json_value(arrays, "determinants")
+        from_json(Determinants, found, "what determined it")
+        numbers = tuple(whole_number(points, name, 1) for name in named)
+        _require_ascending(numbers)
+        return CorrectionsHeader(found, whole_number(arrays, "n_reevaluations", 1), numbers)

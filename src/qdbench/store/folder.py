@@ -4,7 +4,8 @@ run.json         what determined the run, where it ran, how far it came, where i
 metrics.csv      one row per iteration
 archive.npz      the elites, when the run has ended or was stopped
 corrected.npz    the re-evaluations of elites, if any were made
-checkpoint.npz   all that is needed to continue exactly
+told.log         what the algorithm was told: enough to continue exactly
+checkpoint.npz   how far all of it belongs together; an algorithm's state, where it can save it
 error.txt        why it failed, if it did
 
 A run lies in RESULTS/TASK/VARIANT/seed-S.
@@ -13,35 +14,52 @@ A run lies in RESULTS/TASK/VARIANT/seed-S.
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-from numpy.typing import NDArray
-
 from qdbench.errors import InvalidInput
 from qdbench.store.archive_file import require_same_run
-from qdbench.store.files import FORMAT, damage_named, read_json, read_npz, write_json, write_npz
+from qdbench.store.files import FORMAT, damage_named, read_json, write_json, write_npz
+from qdbench.store.locks import locked
+from qdbench.store.npz import Arrays, json_value, read_npz, text
 from qdbench.store.plain import as_json, from_json
-from qdbench.store.record import Determinants, MetricsExtent, RunRecord, Totals
+from qdbench.store.record import Determinants, MetricsExtent, RunRecord, Totals, file_name
+from qdbench.store.sound import require_sound, require_sound_extent, require_sound_totals
 
-Arrays = Mapping[str, NDArray[Any]]
+REPLACED = ("run.json", "archive.npz", "corrected.npz", "checkpoint.npz", "error.txt")
+"""The files that are written beside and renamed over."""
+_LEFT_OVER = re.compile(rf"\.({'|'.join(map(re.escape, REPLACED))})\.\d+")
+
+
+CHECKPOINT, STATE = ("determinants", "about", "state"), re.compile("^state/")
+
+
+@dataclass(frozen=True)
+class _About:
+    """The loop's numbers."""
+
+    totals: Totals
+    metrics: MetricsExtent
+    told_bytes: int
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What checkpoint.npz holds: an algorithm's state, taken apart, and the loop's numbers."""
+    """What checkpoint.npz holds: the loop's numbers, and the state of an algorithm that saves it."""
 
-    arrays: Arrays
-    """The arrays of the state, by path."""
-    rest: dict[str, Any]
-    """The rest of the state, as JSON holds it."""
     totals: Totals
     metrics: MetricsExtent
+    told_bytes: int
+    """How much of told.log belongs to it."""
+    arrays: Arrays
+    """The arrays of the state, by path."""
+    rest: dict[str, Any] | None
+    """The rest of the state, as JSON holds it; None of an algorithm that has to be told again."""
 
 
 class RunFolder:
@@ -53,24 +71,19 @@ class RunFolder:
         self.metrics_path = path / "metrics.csv"
         self.archive_path = path / "archive.npz"
         self.corrected_path = path / "corrected.npz"
+        self.told_path = path / "told.log"
         self.checkpoint_path = path / "checkpoint.npz"
         self.error_path = path / "error.txt"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes out; the system lets go when this one dies, however it dies."""
+        """Keep other processes out, and remove what a kill in the middle of writing left behind."""
         self.path.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.path / ".lock")
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise InvalidInput(f"{self.path} is in use by another process; wait for it or stop it") from None
-        try:
-            for left_over in self.path.glob(".*.*.[0-9]*"):  # by a kill in the middle of writing
-                left_over.unlink()
+        with locked(self.path):
+            for file in os.listdir(self.path):
+                if _LEFT_OVER.fullmatch(file) and not (self.path / file).is_dir():
+                    (self.path / file).unlink()
             yield
-        finally:
-            lock.release()
 
     def read_record(self) -> RunRecord | None:
         """Return run.json, or None where there is none yet."""
@@ -78,15 +91,18 @@ class RunFolder:
             return None
         content = read_json(self.record_path)
         with damage_named(self.record_path):
-            return from_json(RunRecord, content, "the record")
+            record = from_json(RunRecord, content, "the record")
+            require_sound(record)
+            return record
 
     def write_record(self, record: RunRecord) -> None:
-        """Replace run.json."""
+        """Replace run.json; one that could not be read again is refused."""
+        require_sound(record)
         write_json(self.record_path, as_json(record))
 
     def write_checkpoint(self, determinants: Determinants, checkpoint: Checkpoint) -> None:
         """Replace the checkpoint."""
-        about = {"totals": as_json(checkpoint.totals), "metrics": as_json(checkpoint.metrics)}
+        about = _About(checkpoint.totals, checkpoint.metrics, checkpoint.told_bytes)
         named = {f"state/{path}": array for path, array in checkpoint.arrays.items()}
         text = {"determinants": determinants, "about": about, "state": checkpoint.rest}
         plain = {name: json.dumps(as_json(value)) for name, value in text.items()}
@@ -98,11 +114,16 @@ class RunFolder:
             return None
         arrays = read_npz(self.checkpoint_path)
         with damage_named(self.checkpoint_path):
-            require_same_run(str(arrays.pop("determinants")), determinants, any_fingerprint=True)
-            about, rest = (json.loads(str(arrays.pop(name))) for name in ("about", "state"))
-            state = {path.removeprefix("state/"): array for path, array in arrays.items()}
-            totals, metrics = about["totals"], about["metrics"]
-            return Checkpoint(state, rest, from_json(Totals, totals), from_json(MetricsExtent, metrics))
+            require_same_run(text(arrays, "determinants"), determinants, any_fingerprint=True)
+            rest = json_value(arrays, "state")
+            state = {name: array for name, array in arrays.items() if name not in CHECKPOINT}
+            if not (rest is None or isinstance(rest, dict)) or not all(map(STATE.match, state)):
+                raise ValueError("it holds no state")
+            about = from_json(_About, json_value(arrays, "about"), "the checkpoint")
+            require_sound_totals(about.totals)
+            require_sound_extent(about.metrics)
+            named = {STATE.sub("", name): array for name, array in state.items()}
+            return Checkpoint(about.totals, about.metrics, about.told_bytes, named, rest)
 
     def require_record(self) -> RunRecord:
         """Return run.json, or say that this is not the folder of a run."""
@@ -128,27 +149,36 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
     for path in paths:
         if not path.is_dir():
             raise InvalidInput(f"{str(path)!r} is not a folder; give the folder of a run")
-        here = [path] if (path / "run.json").exists() else [file.parent for file in path.rglob("run.json")]
+        here = [path] if (path / "run.json").exists() else _below(path, "run.json")
         if not here:
             raise InvalidInput(f"{str(path)!r} holds no run: there is no run.json in it or below")
         found |= dict.fromkeys(sorted(here, key=_natural))
-    return list(found)
+    return list({os.path.realpath(path): path for path in reversed(found)}.values())[::-1]
+
+
+def _below(path: Path, *names: str) -> list[Path]:
+    """Return the folders below that have one of these files, also behind links, each once."""
+    found, seen, waiting = [], set(), [path]
+    while waiting:
+        folder = waiting.pop()
+        if (real := os.path.realpath(folder)) in seen:
+            continue
+        seen.add(real)
+        try:
+            inside = list(os.scandir(folder))
+        except OSError:  # one that may not be read
+            continue
+        waiting = [folder / e.name for e in inside if e.is_symlink() and e.is_dir()] + waiting
+        waiting += [folder / e.name for e in inside if e.is_dir(follow_symlinks=False)]
+        if any(entry.name in names for entry in inside):
+            found.append(folder)
+    return found
 
 
 def folders_without_record(paths: Iterable[Path]) -> list[Path]:
     """Return folders with the files of a run, but for the one that says what it is."""
-    files = (
-        file for path in paths for name in ("archive", "checkpoint") for file in path.rglob(f"{name}.npz")
-    )
-    folders = dict.fromkeys(file.parent for file in files)
+    folders = dict.fromkeys(f for path in paths for f in _below(path, "archive.npz", "checkpoint.npz"))
     return sorted((folder for folder in folders if not (folder / "run.json").exists()), key=_natural)
-
-
-def file_name(text: str) -> str:
-    """Return the text if a folder can be called so."""
-    if not re.fullmatch(r"[\w@.+-]+", text) or text.startswith("."):
-        raise InvalidInput(f"{text!r} cannot name a folder; use letters, digits and _ . + - @")
-    return text
 
 
 def _natural(path: Path) -> list[str | int]:

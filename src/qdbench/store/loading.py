@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qdbench.archives.geometry import Geometry, Grid
-from qdbench.errors import InvalidInput
+from qdbench.checks import checked_path
+from qdbench.errors import DamagedFile, InvalidInput
 from qdbench.store.archive_file import StoredArchive, read_archive
 from qdbench.store.corrections_file import CorrectionPoint, Corrections, read_corrections
 from qdbench.store.files import damage_named
@@ -38,7 +39,15 @@ class StoredRun:
     def metrics(self) -> Columns:
         """metrics.csv as arrays by column name, one entry per iteration."""
         path = RunFolder(self.path).metrics_path
-        return read_metrics(path, self.record.metrics, growing=self.status == "running")
+        found = read_metrics(path, self.record.metrics, growing=self.status == "running")
+        totals = self.record.totals
+        with damage_named(path):
+            if self.status in ("finished", "stopped") and (
+                len(found["evaluations"]) != totals.iteration
+                or found["evaluations"][-1:].tolist() != [totals.evaluations] * bool(totals.iteration)
+            ):
+                raise ValueError(f"it does not end with the {totals.evaluations:,} evaluations of the run")
+        return found
 
     @property
     def has_archive(self) -> bool:
@@ -53,18 +62,32 @@ class StoredRun:
         path = RunFolder(self.path).archive_path
         ended, end = self.status in ("finished", "stopped"), self.record.totals.evaluations
         archive = read_archive(path, self.record.determinants, any_fingerprint=not ended)
+        n = archive.n_evaluations
         with damage_named(path):
-            if ended and archive.n_evaluations != end:
-                raise ValueError(f"it is of {archive.n_evaluations:,} evaluations, the run of {end:,}")
+            if ended and n != end:
+                raise ValueError(f"it is of {n:,} evaluations, the run of {end:,}")
+            if not ended and n and n not in self.metrics["evaluations"]:
+                raise ValueError(f"it is of {n:,} evaluations, where the run never was")
         return archive
 
     @cached_property
     def corrections(self) -> Corrections | None:
         """corrected.npz, or None where no elite was re-evaluated."""
-        path = RunFolder(self.path).corrected_path
+        path, end = RunFolder(self.path).corrected_path, self.record.totals.evaluations
+        was_corrected = self.status == "finished" and self.record.target.corrections.points > 0
         if not path.exists():
+            if was_corrected:
+                raise DamagedFile(f"{path} is missing, but the run was corrected; run it again to restore it")
             return None
         found = read_corrections(path, self.record.determinants)
+        reached = self.metrics["evaluations"]
+        known = tuple(point for point in found.points if point.evaluations <= reached.max(initial=0))
+        with damage_named(path):  # points beyond are of before an interruption: they come again
+            if any(point.evaluations not in reached for point in known):
+                raise ValueError("it has a correction point where the run never was")
+            if was_corrected and found.at(end) is None:
+                raise ValueError(f"it has no correction point at the run's end, {end:,} evaluations")
+        found = replace(found, points=known)
         point = found.at(self.archive.n_evaluations) if self.has_archive else None
         with damage_named(path):
             if point is not None and not (
@@ -92,10 +115,14 @@ class StoredRun:
 
     @property
     def task(self) -> Task:
-        """The task, made again as it was."""
+        """The task, made again as it was; one of your own only by `make_task(trust=True)`."""
+        return self.make_task()
+
+    def make_task(self, *, trust: bool = False) -> Task:
+        """Return the task, made again as it was; `trust` allows to import a module that run.json names."""
         from qdbench.tasks.options import remade
 
-        return remade(self.record.task.source, self.record.task.options)
+        return remade(self.record.task.source, self.record.task.options, trust=trust)
 
     def to_pandas(self) -> Any:
         """Return the metrics as a pandas DataFrame."""
@@ -108,4 +135,5 @@ class StoredRun:
 
 def load(path: str | Path) -> StoredRun:
     """Return the run in a folder."""
-    return StoredRun(Path(path), RunFolder(Path(path)).require_record())
+    path = checked_path("the folder of a run", path)
+    return StoredRun(path, RunFolder(path).require_record())

@@ -11,8 +11,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qdbench.errors import DamagedFile
-from qdbench.store.files import damage_named
+from qdbench.store.files import damage_named, open_to_read
 from qdbench.store.record import MetricsExtent
 
 Row = Mapping[str, int | float]
@@ -24,6 +23,8 @@ COLUMNS = (
     "grid_coverage", "grid_qd_score", "grid_max_fitness", "grid_sum_fitness", "grid_min_fitness",
     "lowest_fitness", "highest_fitness", "invalid",
 )  # fmt: skip
+COUNTS = ("iteration", "evaluations", "steps", "coverage", "grid_coverage", "invalid")
+SECONDS = ("seconds", "simulation_seconds", "algorithm_seconds")
 
 
 class MetricsFile:
@@ -35,7 +36,9 @@ class MetricsFile:
         if written.n_bytes:
             require_written(path, written)
             os.truncate(path, written.n_bytes)
-        self._file: IO[bytes] = path.open("ab" if written.n_bytes else "wb", buffering=0)
+        else:
+            path.unlink(missing_ok=True)  # it may be a link to somewhere else
+        self._file: IO[bytes] = path.open("ab" if written.n_bytes else "xb", buffering=0)
         if not written.n_bytes:
             self._append(",".join(COLUMNS))
 
@@ -71,34 +74,54 @@ class MetricsFile:
 
 def require_written(path: Path, written: MetricsExtent) -> bytes:
     """Return the first bytes of metrics.csv if they are those that were written."""
-    with damage_named(path), path.open("rb") as file:
-        data = file.read(written.n_bytes)
-    if len(data) != written.n_bytes or zlib.crc32(data) != written.crc32:
-        raise DamagedFile(f"{path} is damaged and was not used: its checksum does not fit")
+    return _data(path, written)[: written.n_bytes]
+
+
+def _data(path: Path, written: MetricsExtent) -> bytes:
+    with damage_named(path), open_to_read(path) as file:
+        if os.fstat(file.fileno()).st_size < written.n_bytes:
+            raise ValueError("it is cut short")
+        data = file.read()
+        if zlib.crc32(memoryview(data)[: written.n_bytes]) != written.crc32:
+            raise ValueError("its checksum does not fit")
     return data
 
 
 def read_metrics(path: Path, written: MetricsExtent, *, growing: bool) -> Columns:
     """Return the columns of metrics.csv; of a growing file also the rows since the last checkpoint."""
-    data = require_written(path, written)
-    if growing:
-        data = path.read_bytes()
-    elif path.stat().st_size != written.n_bytes:
-        raise DamagedFile(f"{path} is damaged and was not used: it is longer than what was written")
+    data = _data(path, written)
     with damage_named(path):
-        whole = data[: data.rfind(b"\n") + 1].decode().splitlines()  # without a row that a kill cut off
-        header, *rows = (line.split(",") for line in whole)
+        if not growing and len(data) != written.n_bytes:
+            raise ValueError("it is longer than what was written")
+        data = data[: data.rfind(b"\n") + 1]  # without a row that a kill cut off
+        if data.count(b"\n") * 2 * len(COLUMNS) > len(data) + 2 * len(COLUMNS):
+            raise ValueError("a row has not as many numbers as the header has names")
+        header, *rows = (line.split(",") for line in data.decode("ascii").removesuffix("\n").split("\n"))
+        if header != list(COLUMNS):
+            raise ValueError("its header is not that of metrics.csv")
         if any(len(row) != len(header) for row in rows):
             raise ValueError("a row has not as many numbers as the header has names")
-        missing = [name for name in COLUMNS if name not in header]
-        if missing:
-            raise ValueError(f"it has no column {missing[0]!r}")
         columns = zip(*rows, strict=True) if rows else ((),) * len(header)
-        return {name: _numbers(values) for name, values in zip(header, columns, strict=True)}
+        found = {name: _numbers(name, values) for name, values in zip(header, columns, strict=True)}
+        _require_progress(found)
+        return found
 
 
-def _numbers(values: Sequence[str]) -> NDArray[Any]:
-    try:
+def _numbers(name: str, values: Sequence[str]) -> NDArray[Any]:
+    if name in COUNTS:
         return np.array([int(value) for value in values], np.int64)
-    except ValueError:
-        return np.array([float(value) for value in values], np.float64)
+    return np.array([float(value) for value in values], np.float64)
+
+
+def _require_progress(columns: Columns) -> None:
+    """Refuse rows that no run can have: counts start above 0 and never go down."""
+    n = len(columns["iteration"])
+    if not np.array_equal(columns["iteration"], np.arange(1, n + 1)):
+        raise ValueError("its iterations are not numbered 1, 2, 3 and so on")
+    if not (np.diff(columns["evaluations"], prepend=0) > 0).all():
+        raise ValueError("its evaluations do not go up")
+    for name in ("steps", "invalid", *SECONDS):
+        if not (np.diff(columns[name], prepend=0) >= 0).all():
+            raise ValueError(f"its {name.replace('_', ' ')} go down")
+    if n and min(columns["coverage"].min(), columns["grid_coverage"].min()) < 0:
+        raise ValueError("its coverage is below 0")

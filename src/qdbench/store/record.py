@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
+from qdbench.checks import checked_count, checked_number, is_whole, shown
 from qdbench.errors import InvalidInput
 
 Status = Literal["running", "finished", "stopped", "failed"]
@@ -74,6 +76,12 @@ class Versions:
     python: str
     system: str
     cpu: str
+    blas: str
+    """The linear algebra in use, its version, and the kind of processor it computes for."""
+    simd: str
+    """What NumPy may use of the processor; virtual machines of one name can differ."""
+    mujoco_build: str
+    """The platforms MuJoCo's library was built for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +94,8 @@ class Environment(Versions):
     workers: int
     jobs: int
     """Runs that shared the machine."""
+    source: str
+    """Digest of the file that defines the algorithm; empty for our own."""
 
     @property
     def versions(self) -> Versions:
@@ -101,6 +111,10 @@ class CorrectionPlan:
     """Evenly spaced in evaluations; the last is the end. An iteration that passes several makes one."""
     reevaluations: int = 50
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "points", checked_count("corrections", self.points, 0))
+        object.__setattr__(self, "reevaluations", checked_count("reevaluations", self.reevaluations))
+
 
 @dataclass(frozen=True)
 class Target:
@@ -111,8 +125,16 @@ class Target:
     corrections: CorrectionPlan = CorrectionPlan()
 
     def __post_init__(self) -> None:
-        if self.seconds is not None and not 0 <= self.seconds < float("inf"):
-            raise InvalidInput(f"seconds is {self.seconds}; give a number of 0 or more")
+        if self.evaluations is not None:
+            if not is_whole(self.evaluations) or not 1 <= self.evaluations < 2**63:
+                raise InvalidInput(
+                    f"evaluations is {shown(self.evaluations)}; give a whole number of 1 or more"
+                )
+            object.__setattr__(self, "evaluations", int(self.evaluations))
+        if self.seconds is not None:
+            object.__setattr__(self, "seconds", checked_number("seconds", self.seconds, 0.0))
+        if not isinstance(self.corrections, CorrectionPlan):
+            raise InvalidInput(f"corrections is {shown(self.corrections)}; give a CorrectionPlan")
 
     def reached(self, totals: Totals) -> bool:
         """Return whether the run has come far enough."""
@@ -200,3 +222,10 @@ def variant_label(algorithm: str, name: str = "") -> str:
     """Return how an algorithm with one set of options is called, in tables and folders."""
     plain = algorithm.replace(":", ".")
     return f"{plain}-{name}" if name else plain
+
+
+def file_name(text: str) -> str:
+    """Return the text if a folder can be called so."""
+    if not re.fullmatch(r"[\w@.+-]+", text) or text.startswith("."):
+        raise InvalidInput(f"{text!r} cannot name a folder; use letters, digits and _ . + - @")
+    return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from qdbench.tasks.contract import checked_interval
+from qdbench.checks import checked_interval
 from qdbench.tasks.terms import Ending, Moment
 
 

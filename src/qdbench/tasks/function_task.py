@@ -10,21 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qdbench.errors import BrokenTask, InvalidInput
-from qdbench.policy import Parameters
-from qdbench.sources import source_digest, subclass_digests
-from qdbench.tasks.contract import (
+from qdbench.checks import (
     Bounds,
-    Evaluations,
-    Progress,
     checked_count,
+    checked_flag,
+    checked_function,
+    checked_generator,
     checked_geometry,
     checked_interval,
+    checked_name,
+    checked_names,
     checked_seeds,
     checked_solutions,
     checked_workers,
-    fingerprint,
+    require_room,
 )
+from qdbench.errors import BrokenTask, InvalidInput
+from qdbench.policy import Parameters
+from qdbench.sources import source_digest, subclass_digests
+from qdbench.tasks.contract import Evaluations, Progress, fingerprint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,23 +62,26 @@ class FunctionTask:
 
     def __post_init__(self) -> None:
         bounds, cells = checked_geometry(self.descriptor_bounds, self.cells)
+        checked_function("function", self.function)
         plain: dict[str, object] = {  # one form of every value: equal tasks have equal fingerprints
+            "name": checked_name("name", self.name),
             "n_parameters": checked_count("n_parameters", self.n_parameters),
-            "version": checked_count("version", self.version) if self.version != 0 else 0,
+            "version": checked_count("version", self.version, 0),
             "descriptor_bounds": bounds,
             "cells": cells,
             "fitness_bounds": checked_interval("fitness_bounds", self.fitness_bounds),
             "initial_bounds": checked_interval("initial_bounds", self.initial_bounds),
-            "descriptor_names": tuple(self.descriptor_names),
+            "noisy": checked_flag("noisy", self.noisy),
+            "descriptor_names": checked_names("descriptor_names", self.descriptor_names),
         }
         if self.solution_bounds is not None:
             plain["solution_bounds"] = checked_interval("solution_bounds", self.solution_bounds)
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
         if len(self.descriptor_names or cells) != len(cells):
             raise InvalidInput(
                 f"descriptor_names are {self.descriptor_names} for {len(cells)} dimensions; give one each"
             )
-        for name, value in plain.items():
-            object.__setattr__(self, name, value)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -93,7 +100,9 @@ class FunctionTask:
     def random_solutions(self, n: int, generator: np.random.Generator) -> Parameters:
         """Return `n` solutions, uniform within `initial_bounds`."""
         low, high = self.initial_bounds
-        return generator.uniform(low, high, (checked_count("n", n), self.n_parameters)).astype(np.float32)
+        n, generator = checked_count("n", n), checked_generator(generator)
+        require_room(n, self.n_parameters)
+        return generator.uniform(low, high, (n, self.n_parameters)).astype(np.float32)
 
     def evaluate(
         self,
@@ -107,6 +116,8 @@ class FunctionTask:
         solutions = checked_solutions(self.name, solutions, self.n_parameters)
         n, dimensions = len(solutions), len(self.cells)
         checked_workers(workers)
+        if progress is not None:
+            checked_function("progress", progress)
         checked = checked_seeds(seeds, n)
         solutions = (
             solutions.view() if self.solution_bounds is None else solutions.clip(*self.solution_bounds)
@@ -115,7 +126,7 @@ class FunctionTask:
         returned = self.function(solutions, checked) if self.noisy else self.function(solutions)
         try:
             fitness, descriptors = (np.array(values, np.float64) for values in returned)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise BrokenTask(
                 f"{self.name}: the function must return (fitness, descriptors) as arrays"
             ) from None

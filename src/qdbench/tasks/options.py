@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from qdbench.checks import checked_flag
 from qdbench.errors import InvalidInput, QdbenchError, require_known_options
+from qdbench.sources import require_trust
 from qdbench.spelling import BETWEEN, RANGE, spelled
 from qdbench.tasks.contract import Task, task_options
-from qdbench.tasks.registry import make
+from qdbench.tasks.registry import TASKS, make
+
+OURS = "qdbench.tasks."
 
 
-def remade(source: str, options: Mapping[str, Any]) -> Task:
-    """Return the task of a recorded run: the task of that name, with the recorded options."""
+def remade(source: str, options: Mapping[str, Any], *, trust: bool = False) -> Task:
+    """Return the task of a recorded run: the one of that name, with the options it had.
+
+    A file may name any module: only ours are imported, unless the caller trusts the file.
+    """
+    if ":" not in source and source not in TASKS:
+        raise InvalidInput(
+            f"the task {source!r} was made in Python, so its name alone does not lead to it; use a task that "
+            "can be named module:attribute, or give the task itself"
+        )
+    if not checked_flag("trust", trust) and source not in TASKS and not source.startswith(OURS):
+        require_trust("the task", source)
     task = make(source)
     own = task_options(task)
     wanted = {name: _as_tuples(value) for name, value in options.items()}
@@ -32,7 +46,7 @@ def changed_options(task: Task, source: str) -> dict[str, Any]:
 def made_by_name(task: Task, source: str) -> bool:
     """Return whether that name and the task's options make the same task."""
     try:
-        return remade(source, task_options(task)).fingerprint == task.fingerprint
+        return remade(source, task_options(task), trust=True).fingerprint == task.fingerprint
     except QdbenchError:
         return False
 

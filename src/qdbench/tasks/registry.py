@@ -12,6 +12,7 @@ from typing import Any, Literal, overload
 
 from qdbench import robots
 from qdbench.errors import InvalidInput, UnknownName, require_known_options
+from qdbench.sources import import_problem
 from qdbench.tasks.contract import Task, task_options
 from qdbench.tasks.descriptors import FEET_CONTACTS, FINAL_POSITION
 from qdbench.tasks.endings import healthy
@@ -181,9 +182,11 @@ def make(name: str, **options: Any) -> Task:
     `episode_length`, `descriptor_bounds`, `cells`, `reset_noise` and `hidden`; those of a function task are
     `descriptor_bounds` and `cells`.
     """
-    task = _imported(name) if ":" in str(name) else TASKS.get(name)
+    if not isinstance(name, str):
+        raise UnknownName("task", str(name), TASKS, 'give a name; "qdbench tasks" lists all nine')
+    task = _imported(name) if ":" in name else TASKS.get(name)
     if task is None:
-        raise UnknownName("task", str(name), TASKS, '"qdbench tasks" lists all nine')
+        raise UnknownName("task", name, TASKS, '"qdbench tasks" lists all nine')
     if not options:
         return task
     known: list[str] = list(task_options(task)) if is_dataclass(task) else []
@@ -197,10 +200,7 @@ def _imported(name: str) -> Task:
     try:
         task = getattr(importlib.import_module(module_name), attribute)
     except (Exception, SystemExit) as error:  # a user's module may raise anything
-        kind = type(error).__name__
-        raise InvalidInput(
-            f"cannot load the task {name!r}: {kind}: {error}; is its folder on PYTHONPATH?"
-        ) from error
+        raise InvalidInput(f"cannot load the task {name!r}: {import_problem(error, module_name)}") from error
     if not isinstance(task, Task):
         raise InvalidInput(
             f"{name!r} is not a task but {type(task).__name__}; it needs the members of qdbench.Task"

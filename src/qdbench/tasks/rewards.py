@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from qdbench.tasks.contract import checked_choice, checked_number
+from qdbench.checks import checked_choice, checked_number
 from qdbench.tasks.state import Array, State
 from qdbench.tasks.terms import Moment, Reward
 

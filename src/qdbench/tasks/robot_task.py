@@ -10,22 +10,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from qdbench.checks import (
+    Bounds,
+    checked_count,
+    checked_function,
+    checked_generator,
+    checked_geometry,
+    checked_list,
+    checked_name,
+    checked_number,
+    checked_seeds,
+    checked_solutions,
+    checked_text,
+    checked_workers,
+    shown,
+)
 from qdbench.errors import InvalidInput
 from qdbench.policy import Parameters, Policy
 from qdbench.robots import Robot
 from qdbench.sources import subclass_digests
-from qdbench.tasks.contract import (
-    Bounds,
-    Evaluations,
-    Progress,
-    checked_count,
-    checked_geometry,
-    checked_number,
-    checked_seeds,
-    checked_solutions,
-    checked_workers,
-    fingerprint,
-)
+from qdbench.tasks.contract import Evaluations, Progress, fingerprint
 from qdbench.tasks.endings import NEVER
 from qdbench.tasks.resets import JOINT_NOISE
 from qdbench.tasks.state import ALWAYS_READ, State
@@ -68,18 +72,19 @@ class RobotTask:
 
     def __post_init__(self) -> None:
         bounds, cells = checked_geometry(self.descriptor_bounds, self.cells)
-        if isinstance(self.hidden, str) or not np.iterable(self.hidden):
-            raise InvalidInput(
-                f"hidden is {self.hidden!r}; give the sizes of the hidden layers, like (64, 64)"
-            )
+        hidden = checked_list("hidden", self.hidden, "give the sizes of the hidden layers, like (64, 64)")
+        if not isinstance(self.robot, Robot):
+            raise InvalidInput(f"robot is {shown(self.robot)}; give a qdbench.Robot")
         plain: dict[str, object] = {  # one form of every value: equal tasks have equal fingerprints
+            "name": checked_name("name", self.name),
+            "remark_on_max_fitness": checked_text("remark_on_max_fitness", self.remark_on_max_fitness),
             "version": checked_count("version", self.version),
             "observation": _records(self.name, "observation", self.observation, Block),
             "rewards": _records(self.name, "rewards", self.rewards, Reward),
             "descriptor_bounds": bounds,
             "cells": cells,
             "episode_length": checked_count("episode_length", self.episode_length),
-            "hidden": tuple(checked_count("hidden", n) for n in self.hidden),
+            "hidden": tuple(checked_count("hidden", n) for n in hidden),
             "reset_noise": checked_number("reset_noise", self.reset_noise, 0.0),
         }
         for name, value in plain.items():
@@ -186,7 +191,7 @@ class RobotTask:
 
     def random_solutions(self, n: int, generator: np.random.Generator) -> Parameters:
         """Return `n` random policies with LeCun-uniform weights."""
-        return self.policy.lecun_uniform(checked_count("n", n), generator)
+        return self.policy.lecun_uniform(checked_count("n", n), checked_generator(generator))
 
     def evaluate(
         self,
@@ -206,6 +211,10 @@ class RobotTask:
         """
         from qdbench import simulation
 
+        if progress is not None:
+            checked_function("progress", progress)
+        if recorder is not None and not isinstance(recorder, simulation.Recorder):
+            raise InvalidInput(f"recorder is {shown(recorder)}; give one of qdbench.simulation")
         solutions = checked_solutions(self.name, solutions, self.n_parameters)
         return simulation.evaluate(
             self,
@@ -231,12 +240,11 @@ class RobotTask:
 
 def _records(task: str, name: str, given: Iterable[Any], kind: type[Term]) -> tuple[Any, ...]:
     """Return terms as a tuple; raise InvalidInput if one is of another kind."""
-    if isinstance(given, str | Term) or not np.iterable(given):
-        raise InvalidInput(f"{task}: {name} is {given!r}; give a tuple of records from qdbench.terms")
-    for term in given:
+    terms = checked_list(f"{task}: {name}", given, "give a tuple of records from qdbench.terms")
+    for term in terms:
         if not isinstance(term, kind):
             raise InvalidInput(
-                f"{task}: {name} has {term!r}; give {kind.kind}s from qdbench.terms, or your own "
-                f"qdbench.terms.{kind.__name__}"
+                f"{task}: {name} has {shown(term)}; give {kind.kind}s from qdbench.terms, or "
+                f"your own qdbench.terms.{kind.__name__}"
             )
-    return tuple(given)
+    return tuple(terms)

@@ -13,6 +13,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qdbench.checks import (
+    checked_count,
+    checked_flag,
+    checked_function,
+    checked_list,
+    checked_name,
+    checked_names,
+    checked_number,
+    shown,
+)
 from qdbench.errors import BrokenTask, InvalidInput, UnknownName
 from qdbench.robots import Robot
 from qdbench.sources import source_digest
@@ -70,13 +80,20 @@ class Term:
     kind: ClassVar[str] = "term"
 
     def __post_init__(self) -> None:
+        checked_name(f"the name of the {self.kind}", self.name)
+        checked_function(f"{self}: function", self.function)
+        if not isinstance(self.parameters, Mapping) or not all(isinstance(k, str) for k in self.parameters):
+            raise InvalidInput(
+                f"{self}: the parameters are {shown(self.parameters)}; give a dictionary by name"
+            )
         object.__setattr__(self, "parameters", {k: _plain(self, k, v) for k, v in self.parameters.items()})
+        object.__setattr__(self, "demands", checked_names(f"{self}: demands", self.demands))
         known = (*State._fields, *PARTS)
         for demand in self.demands:
             if demand not in known:
                 raise UnknownName("demand", demand, known, f"{self} may demand {', '.join(known)}")
-        if self.version is not None and (isinstance(self.version, bool) or self.version < 1):
-            raise InvalidInput(f"{self}: version is {self.version!r}; give a whole number from 1 on, or None")
+        if self.version is not None:
+            object.__setattr__(self, "version", checked_count(f"{self}: version", self.version))
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name!r}"
@@ -101,13 +118,17 @@ class Block(Term):
 
     kind: ClassVar[str] = "observation block"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_size(self, self.size)
+
     def __call__(self, state: State, robot: Anatomy) -> Array:
         """Return the values of the block for a batch of states."""
         return np.asarray(self.function(state, robot, **self.parameters))
 
     def n_values(self, robot: Anatomy) -> int:
         """Return the number of values of the block for this robot."""
-        return self.size(robot, **self.parameters) if callable(self.size) else self.size
+        return _size(self, self.size, robot)
 
 
 @dataclass(frozen=True)
@@ -126,6 +147,13 @@ class Reward(Term):
 
     kind: ClassVar[str] = "reward"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not callable(self.limits):
+            object.__setattr__(self, "limits", _limits(self, self.limits))
+        if self.remembers is not None:
+            checked_function(f"{self}: remembers", self.remembers)
+
     def __call__(self, moment: Moment, *memory: Array) -> Array:
         """Return what each episode earned in the step."""
         n = len(moment.steps)
@@ -138,8 +166,7 @@ class Reward(Term):
 
     def bounds(self, robot: Anatomy) -> tuple[float, float]:
         """Return the lowest and the highest value of one step."""
-        low, high = self.limits(robot, **self.parameters) if callable(self.limits) else self.limits
-        return float(low), float(high)
+        return _limits(self, self.limits(robot, **self.parameters)) if callable(self.limits) else self.limits
 
     def identity(self) -> dict[str, Any]:
         """Return what counts in a fingerprint."""
@@ -161,6 +188,14 @@ class Descriptor(Term):
 
     kind: ClassVar[str] = "descriptor"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not callable(self.axes):
+            object.__setattr__(self, "axes", checked_names(f"{self}: axes", self.axes))
+        if self.each_step is not None:
+            checked_function(f"{self}: each_step", self.each_step)
+        object.__setattr__(self, "counts_steps", checked_flag(f"{self}: counts_steps", self.counts_steps))
+
     def __call__(self, ended: Ended, dimensions: int) -> Array:
         """Return the descriptors of episodes that ended."""
         return _shaped(self, self.function(ended, **self.parameters), (len(ended.steps), dimensions))
@@ -173,7 +208,7 @@ class Descriptor(Term):
 
     def names(self, robot: Robot) -> tuple[str, ...]:
         """Return a label for each dimension."""
-        return self.axes(robot) if callable(self.axes) else self.axes
+        return checked_names(f"{self}: axes", self.axes(robot)) if callable(self.axes) else self.axes
 
 
 @dataclass(frozen=True)
@@ -203,6 +238,10 @@ class Reset(Term):
 
     kind: ClassVar[str] = "reset"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_size(self, self.size)
+
     def __call__(self, qpos: Array, qvel: Array, noise: Array, robot: Anatomy) -> tuple[Array, Array]:
         """Return the positions and velocities of the start."""
         qpos, qvel = self.function(qpos, qvel, noise, robot, **self.parameters)
@@ -210,7 +249,7 @@ class Reset(Term):
 
     def n_values(self, robot: Anatomy) -> int:
         """Return the number of random numbers per episode."""
-        return self.size(robot, **self.parameters) if callable(self.size) else self.size
+        return _size(self, self.size, robot)
 
 
 def check_demands(task: str, term: Term, robot: Robot, anatomy: Anatomy) -> None:
@@ -228,6 +267,32 @@ def check_demands(task: str, term: Term, robot: Robot, anatomy: Anatomy) -> None
             )
 
 
+Size = int | Callable[..., int]
+"""A number, or what computes it for a robot."""
+
+
+def _check_size(term: Block | Reset, size: Size) -> None:
+    if not callable(size):
+        object.__setattr__(term, "size", checked_count(f"{term}: size", size, 0))
+
+
+def _size(term: Term, size: Size, robot: Anatomy) -> int:
+    if not callable(size):
+        return size
+    return checked_count(f"{term}: size", size(robot, **term.parameters), 0)
+
+
+def _limits(term: Term, value: tuple[float, float]) -> tuple[float, float]:
+    """Return lowest and highest value of a step, which may be the same."""
+    ends = checked_list(f"{term}: limits", value, "give (lowest, highest)")
+    if len(ends) != 2:
+        raise InvalidInput(f"{term}: limits are {shown(value)}; give (lowest, highest)")
+    low, high = (checked_number(f"{term}: limits", end) for end in ends)
+    if low > high:
+        raise InvalidInput(f"{term}: limits are {shown(value)}; give (lowest, highest)")
+    return low, high
+
+
 def _plain(term: Term, name: str, value: Any) -> Any:
     """Return a parameter as Python numbers, text or tuples, so that equal ones give equal fingerprints."""
     if isinstance(value, np.ndarray | np.generic):
@@ -236,7 +301,9 @@ def _plain(term: Term, name: str, value: Any) -> Any:
         return tuple(_plain(term, name, item) for item in value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise InvalidInput(f"{term}: the parameter {name} is {value!r}; give numbers, text or tuples of them")
+    raise InvalidInput(
+        f"{term}: the parameter {name} is {shown(value)}; give numbers, text or tuples of them"
+    )
 
 
 def _counted(value: Any) -> Any:

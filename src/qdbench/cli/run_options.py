@@ -1,0 +1,102 @@
+"""The options of the commands that make runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+AlgorithmNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--algorithm",
+        metavar="A",
+        help="A name from `qdbench algorithms`, or package.module:Class for your own. May be repeated.",
+        show_default="map_elites",
+    ),
+]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="J",
+        help="Number of runs at a time. Parallel runs share cores; do not compare their times.",
+    ),
+]
+CheckpointEvery = Annotated[
+    float,
+    typer.Option(
+        min=0, metavar="SECONDS", help="Least time between checkpoints; longer if writing one takes long."
+    ),
+]
+NCorrections = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="K",
+        help="Re-evaluate all elites at K points of the run, the last at its end. Re-evaluations count "
+        "neither as evaluations nor as time.",
+    ),
+]
+NReevaluations = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Number of re-evaluations of each elite.")
+]
+Elsewhere = Annotated[
+    bool,
+    typer.Option(
+        "--elsewhere",
+        help="Also resume runs that were started on another CPU or with other versions. They may not be "
+        "exactly reproducible.",
+    ),
+]
+
+ChangedCode = Annotated[
+    bool, typer.Option("--changed-code", help="Resume a run although its algorithm's code has changed.")
+]
+OneSeed = Annotated[int | None, typer.Option(min=0, metavar="S", help="Seed of one run.", show_default="0")]
+SeveralSeeds = Annotated[
+    str | None, typer.Option(metavar="0-9", help="Seeds of several runs: 0-9, or 0,3,5-7.")
+]
+Evaluations = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="End each run with the iteration that reaches N evaluations.",
+        show_default="no limit; give this or --seconds",
+    ),
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        metavar="X",
+        help="End each run with the iteration that reaches X seconds.",
+        show_default="no limit",
+    ),
+]
+BatchSize = Annotated[
+    int | None,
+    typer.Option(
+        metavar="B",
+        help="Solutions per iteration. The same as --set batch_size=B.",
+        show_default="the algorithm's; 256 for ours",
+    ),
+]
+AlgorithmSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="OPTION=VALUE",
+        help="Set an option of the algorithms. May be repeated. A=1,2,3 makes one variant for each "
+        "value; map_elites.A=1 is for this algorithm only.",
+    ),
+]
+OutFolder = Annotated[Path, typer.Option(metavar="FOLDER", help="Write results into this folder.")]
+VariantName = Annotated[
+    str,
+    typer.Option(
+        help="Name of this variant: its runs are in the folder ALGORITHM-NAME.", show_default="none"
+    ),
+]

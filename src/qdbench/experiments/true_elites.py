@@ -1,0 +1,67 @@
+"""What an algorithm hands over must be what it was told: checked by the loop, after every iteration."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qdbench.archives.evaluated import Evaluated
+from qdbench.errors import BrokenAlgorithm
+from qdbench.experiments.plan import Plan
+from qdbench.store.told_log import ToldLog
+
+ROUNDING = 1e-9
+"""How far a mean of several samples may be off, relative to the samples' size."""
+
+
+def require_true_elites(algorithm: str, collection: Evaluated, told: Evaluated, log: ToldLog) -> None:
+    """Compare the new elites with what was told: of one sample exactly, of several with their mean."""
+    if not len(collection) or not len(told):
+        return
+    first = int(told.evaluations[0, 0])
+    new = np.flatnonzero((collection.evaluations >= first).any(axis=1))
+    samples = collection.samples[new]
+    for row in new[samples == 1].tolist():
+        number = int(collection.evaluations[row].max())
+        _require(algorithm, number < first + len(told), f"an elite of evaluation {number:,}, never told")
+        expected = told[number - first : number - first + 1]
+        same = (
+            collection.fitness[row] == expected.fitness[0]
+            and np.array_equal(collection.descriptors[row], expected.descriptors[0])
+            and int(collection.seeds[row].max()) == int(expected.seeds[0, 0])
+        )
+        _require(algorithm, same, f"an elite that differs from what evaluation {number:,} gave")
+    for row in new[samples > 1].tolist():
+        numbers = collection.evaluations[row]
+        fitness, descriptors = log.outcomes(numbers[numbers >= 0])
+        same = _close(collection.fitness[row], fitness) and _close(collection.descriptors[row], descriptors)
+        _require(algorithm, same, "an elite whose numbers are not the means of its samples")
+
+
+def require_known_elites(elites: Evaluated, n_evaluations: int, plan: Plan, log: ToldLog) -> None:
+    """Compare restored elites with what was told, as far as the log goes back; ValueError if they differ."""
+    n, k = elites.evaluations.shape
+    if elites.solutions.shape != (n, plan.task.n_parameters) or elites.seeds.shape != (n, k):
+        raise ValueError("its elites have other shapes than solutions of this task")
+    if n and not (elites.evaluations.max() < n_evaluations and (elites.evaluations >= -1).all()):
+        raise ValueError("its elites are of evaluations that were never made")
+    single = np.flatnonzero((elites.evaluations >= 0).sum(axis=1) == 1)
+    if not len(single) or not log.reaches_back:
+        return
+    numbers = elites.evaluations[single].max(axis=1)
+    fitness, descriptors = log.outcomes(numbers)
+    if not (
+        np.array_equal(elites.fitness[single], fitness)
+        and np.array_equal(elites.descriptors[single], descriptors)
+    ):
+        raise ValueError("its elites differ from what the algorithm was told")
+
+
+def _close(stored: ArrayLike, samples: NDArray[np.float64]) -> bool:
+    size = np.abs(samples).max(axis=0)
+    return bool((np.abs(stored - samples.mean(axis=0)) <= ROUNDING * size).all())
+
+
+def _require(algorithm: str, kept: bool, broken: str) -> None:
+    if not kept:
+        raise BrokenAlgorithm(f"{algorithm} hands over {broken}")

@@ -1,0 +1,216 @@
+"""told.log: what an algorithm was told, iteration by iteration.
+
+Asking and telling a deterministic algorithm again in the same order brings it back to the same state,
+without simulating anything. The file begins with what determined the run; every iteration follows as one
+block, with a checksum of its own and a checksum of the batch that the algorithm had asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdbench.errors import DamagedFile
+from qdbench.policy import Parameters
+from qdbench.store.archive_file import require_same_run
+from qdbench.store.files import FORMAT, MOST_JSON, damage_named, require_format
+from qdbench.store.plain import as_json
+from qdbench.store.record import Determinants
+
+MAGIC = b"QDTOLD"
+_BEGIN = struct.Struct("<6sHI")  # magic, format, length of the determinants
+_BLOCK = struct.Struct("<IIIIqddd")  # the numbers of `Told`, and the shape of its arrays
+_CHECKSUM = struct.Struct("<I")
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """One iteration: what came out of a batch, and where the run's clock stood after it."""
+
+    iteration: int
+    """Counted from 1."""
+    asked: int
+    """Checksum of the solutions that the algorithm had asked for."""
+    steps: int
+    """Control steps of the batch."""
+    seconds: float
+    """Of the whole run so far, as the next two."""
+    simulation_seconds: float
+    algorithm_seconds: float
+    fitness: NDArray[np.float64] = field(repr=False)  #: (n,) NaN where invalid
+    descriptors: NDArray[np.float64] = field(repr=False)  #: (n, dimensions)
+
+    def to_bytes(self) -> bytes:
+        """Return the iteration as a block with its checksum."""
+        n, dimensions = self.descriptors.shape
+        clock = (self.seconds, self.simulation_seconds, self.algorithm_seconds)
+        head = _BLOCK.pack(self.iteration, self.asked, n, dimensions, self.steps, *clock)
+        data = head + self.fitness.astype("<f8").tobytes() + self.descriptors.astype("<f8").tobytes()
+        return data + _CHECKSUM.pack(zlib.crc32(data))
+
+
+def checksum(solutions: Parameters) -> int:
+    """Return the checksum of a batch of solutions."""
+    return zlib.crc32(np.ascontiguousarray(solutions, "<f4").data)
+
+
+class ToldLog:
+    """The log of a run while it goes on: what is in it is read first, then it is appended to."""
+
+    def __init__(self, path: Path, determinants: Determinants, *, begin: bool = False) -> None:
+        """Open the log of a run, or begin one; the log of another run is refused.
+
+        `begin` says that there was no run yet: then a link to somewhere else is not followed.
+        """
+        self.path, self._dimensions = path, len(determinants.task.cells)
+        self._is_new = not path.is_file() or (begin and path.is_symlink())
+        if self._is_new:
+            path.unlink(missing_ok=True)
+            text = json.dumps(as_json(determinants)).encode()
+            head = _BEGIN.pack(MAGIC, FORMAT, len(text)) + text
+            with path.open("xb") as new:
+                new.write(head + _CHECKSUM.pack(zlib.crc32(head)))
+        self._file: IO[bytes] = path.open("r+b", buffering=0)
+        self._size = os.fstat(self._file.fileno()).st_size
+        self._reading = True
+        try:
+            with damage_named(path):
+                self.first = self._read_head(determinants)
+        except BaseException:
+            self.close()
+            raise
+        self._offset = self.first
+        self._starts: list[tuple[int, int]] = []  # first evaluation and place of every block, when needed
+
+    def _read_head(self, determinants: Determinants) -> int:
+        """Check whose log it is; return where its first block begins."""
+        begin = self._read(0, _BEGIN.size)
+        magic, found, length = _BEGIN.unpack(begin)
+        if magic != MAGIC or length > MOST_JSON:
+            raise ValueError("it is no log of a run")
+        require_format(self.path, found)
+        text = self._read(_BEGIN.size, length)
+        (expected,) = _CHECKSUM.unpack(self._read(_BEGIN.size + length, _CHECKSUM.size))
+        if zlib.crc32(begin + text) != expected:
+            raise ValueError("its checksum does not fit")
+        require_same_run(text.decode(), determinants, any_fingerprint=True)
+        return _BEGIN.size + int(length) + _CHECKSUM.size
+
+    def _read(self, offset: int, size: int) -> bytes:
+        if offset + size > self._size:
+            raise EOFError("it is cut short")
+        return os.pread(self._file.fileno(), size, offset)
+
+    def skip_to(self, offset: int) -> None:
+        """Go on after what a checkpoint knows; a log that was lost is begun anew there."""
+        if self._is_new:
+            return
+        if offset > self._size:
+            raise DamagedFile(f"{self.path} is damaged and was not used: it is shorter than it was")
+        self._offset = offset
+
+    def rewind(self) -> None:
+        """Go back to the first iteration."""
+        self._offset = self.first
+
+    @property
+    def reaches_back(self) -> bool:
+        """Whether it has all from the first iteration on, as far as it goes."""
+        try:
+            return self._block(self.first)[0].iteration == 1
+        except (EOFError, ValueError):
+            return False
+
+    @property
+    def offset(self) -> int:
+        """How much of the file has been read or written."""
+        return self._offset
+
+    def next(self) -> Told | None:
+        """Return the next iteration that is known, or None where the log ends.
+
+        A block that was cut off by a kill, and whatever is behind it, is removed: it is simulated again.
+        """
+        if not self._reading:
+            return None
+        try:
+            told, end = self._block(self._offset)
+        except (EOFError, ValueError):
+            self._reading = False
+            os.ftruncate(self._file.fileno(), self._offset)
+            self._file.seek(self._offset)
+            return None
+        self._offset = end
+        return told
+
+    def _block(self, offset: int) -> tuple[Told, int]:
+        """Return the block at a place, and where it ends."""
+        head = self._read(offset, _BLOCK.size)
+        iteration, asked, n, dimensions, steps, seconds, simulation, algorithm = _BLOCK.unpack(head)
+        size = 8 * n * (1 + dimensions)
+        data = self._read(offset + _BLOCK.size, size)
+        end = offset + _BLOCK.size + size + _CHECKSUM.size
+        (expected,) = _CHECKSUM.unpack(self._read(end - _CHECKSUM.size, _CHECKSUM.size))
+        if zlib.crc32(data, zlib.crc32(head)) != expected:
+            raise ValueError("a checksum does not fit")
+        clock = (seconds, simulation, algorithm)
+        if not n or dimensions != self._dimensions or steps < 0 or not all(0 <= t < inf for t in clock):
+            raise ValueError("a block has impossible numbers")
+        numbers = np.frombuffer(data, "<f8").astype(np.float64)
+        fitness, descriptors = numbers[:n], numbers[n:].reshape(n, dimensions)
+        return Told(iteration, asked, steps, seconds, simulation, algorithm, fitness, descriptors), end
+
+    def outcomes(self, evaluations: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return fitness and descriptors of some evaluations, by their numbers."""
+        self._find_blocks()
+        first = np.array([evaluation for evaluation, _ in self._starts])
+        fitness, descriptors = [], []
+        for number in evaluations.tolist():
+            block = int(np.searchsorted(first, number, side="right")) - 1
+            with damage_named(self.path):
+                told, _ = self._block(self._starts[block][1])
+                fitness.append(told.fitness[number - first[block]])
+                descriptors.append(told.descriptors[number - first[block]])
+        return np.array(fitness), np.stack(descriptors)
+
+    def _find_blocks(self) -> None:
+        """Note where blocks begin that were not known yet."""
+        evaluation, offset = 0, self.first
+        if self._starts:
+            evaluation, offset = self._starts.pop()
+        while offset < self._offset:
+            self._starts.append((evaluation, offset))
+            with damage_named(self.path):
+                _, _, n, dimensions, *_ = _BLOCK.unpack(self._read(offset, _BLOCK.size))
+            evaluation += n
+            offset += _BLOCK.size + 8 * n * (1 + dimensions) + _CHECKSUM.size
+
+    def append(self, told: Told) -> None:
+        """Add an iteration."""
+        data = told.to_bytes()
+        try:
+            written = self._file.write(data)
+        except OSError:
+            written = -1
+        if written != len(data):
+            os.ftruncate(self._file.fileno(), self._offset)  # no half block
+            raise OSError(f"could not write to {self.path}; is the disk full?")
+        self._offset += len(data)
+        self._size = self._offset
+
+    def sync(self) -> None:
+        """Make sure that what was appended is on the disk."""
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
