@@ -111,12 +111,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--signals", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--algorithms", nargs="+", default=list(algorithms()))
     chosen = parser.parse_args()
     rng, verdicts = stream(chosen.seed, "kills"), Counter[str]()
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         kinds: list[tuple[str, list[str], Path | None]] = []
-        for algorithm in algorithms():
+        for algorithm in chosen.algorithms:
             kinds += [
                 (f"run {algorithm}, {jobs} at a time", run_command(algorithm, jobs), None) for jobs in (1, 2)
             ]
