@@ -13,7 +13,7 @@ import qdbench
 from qdbench import InvalidInput, QdbenchError, RobotTask, UnknownName, make, terms
 from qdbench.terms import FINAL_POSITION
 
-# READING.md's corrected Table 1: observations, actions, parameters, cells
+# Table 1 as docs/differences.md corrects it: observations, actions, parameters, cells
 TABLE_1 = {
     "hopper_uni": (14, 3, 5_315, (900,)),
     "walker_uni": (20, 6, 5_894, (30, 30)),
