@@ -33,8 +33,8 @@ def check(
         raise InvalidInput(f"--set gives {len(found)} variants of {algorithm}; check one at a time")
     check_algorithm(algorithm, **{name: found[0].options[name] for name in found[0].given})
     terminal.out.print(
-        f"{algorithm} keeps the contract: shapes and types, exactly the same solutions from the same seed here and in "
-        f"another process, invalid batches, elites as they were told, over {ITERATIONS} iterations",
+        f"{algorithm} keeps the contract: shapes and types, exactly the same solutions from the same seed "
+        f"here and in another process, invalid batches, elites as they were told, over {ITERATIONS} iterations",
         soft_wrap=True,
     )
     options = {"--algorithm": algorithm, "--evaluations": 5000, "--set": settings or []}
