@@ -34,7 +34,8 @@ def check(
     check_algorithm(algorithm, **{name: found[0].options[name] for name in found[0].given})
     terminal.out.print(
         f"{algorithm} keeps the contract: shapes and types, exactly the same solutions from the same seed "
-        f"here and in another process, invalid batches, elites as they were told, over {ITERATIONS} iterations",
+        "here and in another process, invalid batches, elites as they were told, over "
+        f"{ITERATIONS} iterations",
         soft_wrap=True,
     )
     options = {"--algorithm": algorithm, "--evaluations": 5000, "--set": settings or []}
