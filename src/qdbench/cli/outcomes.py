@@ -98,8 +98,11 @@ def _print_outcomes(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
     if invalid:
         terminal.out.print(f"{invalid:,} evaluations were invalid; they are in no archive.")
     if any(outcome.totals.evaluations for outcome in outcomes):
-        shown = sorted({str(job.path.parent) for job in jobs}) if len(jobs) > 1 else [str(jobs[0].path)]
-        terminal.out.print(f"Next: {shlex.join(['qdbench', 'show', *shown])}", soft_wrap=True)
+        words = ["compare", *sorted({str(job.path.parents[1]) for job in jobs})]
+        if not any(job.target.corrections.points for job in jobs):
+            runs = {str(job.path.parent) for job in jobs} if len(jobs) > 1 else {str(jobs[0].path)}
+            words = ["show", *sorted(runs)]
+        terminal.out.print(f"Next: {shlex.join(['qdbench', *words])}", soft_wrap=True)
 
 
 def _last_numbers(outcome: Outcome) -> list[str]:
