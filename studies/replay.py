@@ -48,6 +48,7 @@ class ToldAgain:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--evaluations", type=int, default=1_000_000)
+    parser.add_argument("--only", choices=("saved", "told", "cma_me"))
     chosen = parser.parse_args()
     task = FunctionTask(
         name="wide",
@@ -59,22 +60,25 @@ def main() -> None:
         version=1,
         initial_bounds=(-0.1, 0.1),
     )
-    print("| algorithm | evaluations | run (s) | elites | told.log (MB) | checkpoint (MB) | resume (s) |")
-    print("|" + "---|" * 7, flush=True)
-    for algorithm in ("map_elites", ToldAgain, "cma_me"):
+    print(
+        "| algorithm | evaluations | run (s) | elites | told.log (MB) | checkpoint (MB) | resume (s) | CPU (s) |"
+    )
+    print("|" + "---|" * 8, flush=True)
+    chosen_ones = {"saved": "map_elites", "told": ToldAgain, "cma_me": "cma_me"}
+    for algorithm in [chosen_ones[chosen.only]] if chosen.only else chosen_ones.values():
         with tempfile.TemporaryDirectory() as out:
             begun = time.perf_counter()
             run = qdbench.run(task, algorithm, evaluations=chosen.evaluations, out=out)
             made = time.perf_counter() - begun
             sizes = [(run.path / name).stat().st_size / 1e6 for name in ("told.log", "checkpoint.npz")]
             done, elites = run.record.totals.evaluations, len(run.archive)
-            begun = time.perf_counter()
+            begun, used = time.perf_counter(), time.process_time()
             qdbench.run(task, algorithm, evaluations=done + 1, out=Path(out))
-            resumed = time.perf_counter() - begun
+            resumed, used = time.perf_counter() - begun, time.process_time() - used
             name = run.record.algorithm.name
             print(
                 f"| {name} | {done:,} | {made:,.0f} | {elites:,} | {sizes[0]:.1f} | {sizes[1]:.1f} "
-                f"| {resumed:,.1f} |",
+                f"| {resumed:,.1f} | {used:,.1f} |",
                 flush=True,
             )
 
