@@ -12,6 +12,7 @@ import argparse
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,10 +62,10 @@ def main() -> None:
         initial_bounds=(-0.1, 0.1),
     )
     print(
-        "| algorithm | evaluations | run (s) | elites | told.log (MB) | checkpoint (MB) | resume (s) | CPU (s) |"
+        "| algorithm | evaluations | run (s) | elites | told.log (MB) | checkpoint (MB) | resume (s) | CPU |"
     )
     print("|" + "---|" * 8, flush=True)
-    chosen_ones = {"saved": "map_elites", "told": ToldAgain, "cma_me": "cma_me"}
+    chosen_ones: dict[str, Any] = {"saved": "map_elites", "told": ToldAgain, "cma_me": "cma_me"}
     for algorithm in [chosen_ones[chosen.only]] if chosen.only else chosen_ones.values():
         with tempfile.TemporaryDirectory() as out:
             begun = time.perf_counter()
