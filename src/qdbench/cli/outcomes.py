@@ -60,6 +60,8 @@ def _progress(target: Target, news: RunProgress) -> tuple[float, float, str]:
     if news.correcting is not None:
         done, needed = news.correcting
         return min(1.0, max(shares)), 1.0, f"re-evaluating the elites: {done:,} of {needed:,}"
+    if news.replaying:
+        return min(1.0, max(shares)), 1.0, f"telling the algorithm again: {evaluations:,} evaluations"
     of_cells = f" of {news.n_cells:,}" if news.n_cells else ""
     rate = totals.evaluations / totals.seconds if totals.seconds else 0.0
     words = (
