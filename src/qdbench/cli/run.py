@@ -30,6 +30,10 @@ from qdbench.cli.run_options import (
     Evaluations,
     Jobs,
     NCorrections,
+    NewCorrections,
+    NewEvaluations,
+    NewReevaluations,
+    NewSeconds,
     NReevaluations,
     OneSeed,
     OutFolder,
@@ -106,42 +110,10 @@ def resume(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="Run folders, or folders that contain run folders.")
     ],
-    evaluations: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="End with the iteration that reaches N evaluations.",
-            show_default="as started",
-        ),
-    ] = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="X",
-            help="End with the iteration that reaches X seconds.",
-            show_default="as started",
-        ),
-    ] = None,
-    corrections: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="K",
-            help="Re-evaluate all elites at K points of the run.",
-            show_default="as started",
-        ),
-    ] = None,
-    reevaluations: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Number of re-evaluations of each elite. Needs --corrections.",
-            show_default="50 with --corrections; else as started",
-        ),
-    ] = None,
+    evaluations: NewEvaluations = None,
+    seconds: NewSeconds = None,
+    corrections: NewCorrections = None,
+    reevaluations: NewReevaluations = None,
     workers: Workers = None,
     jobs: Jobs = 1,
     checkpoint_every: CheckpointEvery = 30.0,

@@ -100,3 +100,39 @@ VariantName = Annotated[
         help="Name of this variant: its runs are in the folder ALGORITHM-NAME.", show_default="none"
     ),
 ]
+NewEvaluations = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="End with the iteration that reaches N evaluations.",
+        show_default="as started",
+    ),
+]
+NewSeconds = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        metavar="X",
+        help="End with the iteration that reaches X seconds.",
+        show_default="as started",
+    ),
+]
+NewCorrections = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        metavar="K",
+        help="Re-evaluate all elites at K points of the run.",
+        show_default="as started",
+    ),
+]
+NewReevaluations = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Number of re-evaluations of each elite. Needs --corrections.",
+        show_default="50 with --corrections; else as started",
+    ),
+]
