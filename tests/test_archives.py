@@ -222,3 +222,14 @@ def test_centroids_are_always_the_same_and_share_the_box_evenly(n: int, dimensio
     shares = np.bincount(Cvt(((0.0, 1.0),) * dimensions, points).cells(samples), minlength=n) / 200
     assert shares.min() > 0.3
     assert shares.std() < 0.25  # cells drawn at random would have about 0.5 in two dimensions
+
+
+def test_places_beyond_all_measure_are_kept_apart() -> None:
+    """Finite descriptors whose squares are not."""
+    archive = UnstructuredArchive(Unstructured(((0.0, 1e-9), (0.0, 1.0)), 0.1), 2)
+    places = np.array([[0.0, 0.0], [1e300, -1e300], [-1.7e308, 1.7e308], [0.0, 0.05]])
+    archive.insert(batch_of(np.array([1.0, 2.0, 3.0, 4.0]), places))
+    assert archive.elites.fitness.tolist() == [4.0, 2.0, 3.0]
+    again = UnstructuredArchive(Unstructured(((0.0, 1e-9), (0.0, 1.0)), 0.1), 2)
+    again.restore(archive.state())
+    assert again.insert(batch_of(np.array([0.0]), np.array([[1e300, -1e300]]))) == 0

@@ -27,6 +27,8 @@ from qdbench.archives.geometry import Cells, Geometry, Unstructured
 
 CHUNK = 256
 """Candidates that are compared at once. More would only make longer lists of neighbours."""
+FARTHEST = 1e150
+"""Widths of the box; whatever is farther away counts as so far."""
 
 
 class UnstructuredArchive(Archive):
@@ -45,13 +47,13 @@ class UnstructuredArchive(Archive):
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Become the archive that `state` was taken from."""
         super().restore(state)
-        self._places = self.geometry.box.shares(self.elites.descriptors)
+        self._places = self._shares(self.elites.descriptors)
 
     def _contest(
         self, fitness: NDArray[np.float64], descriptors: NDArray[np.float64]
     ) -> tuple[NDArray[np.intp], Cells]:
         """Return which candidates end up in the archive, and in which rows."""
-        old, candidates = self._places, self.geometry.box.shares(descriptors)
+        old, candidates = self._places, self._shares(descriptors)
         near_elites = self._near_elites(candidates)
         near = self._distances(candidates[:, None], candidates[None]) <= self.geometry.threshold
         holder: dict[int, int] = {}  # row -> the candidate that took it
@@ -77,6 +79,11 @@ class UnstructuredArchive(Archive):
         self._places = np.concatenate([old, np.empty((n - len(old), old.shape[1]))])
         self._places[cells] = candidates[winners]
         return winners, cells
+
+    def _shares(self, descriptors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return descriptors in units of the box, kept within what can be squared."""
+        with np.errstate(over="ignore"):
+            return np.clip(self.geometry.box.shares(descriptors), -FARTHEST, FARTHEST)
 
     def _near_elites(self, candidates: NDArray[np.float64]) -> list[list[int]]:
         """Return for each candidate the rows of the elites within the threshold."""
