@@ -56,7 +56,7 @@ def test_signals_stop_within_a_second_and_keep_the_last_iteration(number: int, b
     _, err = process.communicate(timeout=30)
     assert time.monotonic() - start < 1.5
     assert process.returncode == 128 + number
-    assert "the same command continues" in err
+    assert "The same command continues" in err
     assert "Traceback" not in err
     run = qdbench.load(path)
     assert run.status == "stopped"
