@@ -332,6 +332,7 @@ class _Run:
         try:
             algorithm.restore(unflatten(known.arrays, known.rest))
             require_known_elites(algorithm.collection(), totals.evaluations, self._job.plan, self._log)
+            algorithm.ask()  # a state it cannot go on from is found here; the loop's ask returns the same
         except Exception as error:
             self._log.rewind()
             reason = plain_text(str(error)) or type(error).__name__
