@@ -96,7 +96,7 @@ def test_a_small_archive_takes_little_memory(
     data = forge(arrays)
     assert len(data) < 3 * 10**6
     (path / "archive.npz").write_bytes(data)
-    require_little(path)
+    assert_little_memory(path)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_small_archive_takes_little_memory(
 def test_a_small_record_takes_little_memory(text: str, tmp_path: Path) -> None:
     path = finished(tmp_path)
     (path / "run.json").write_text(text)
-    require_little(path)
+    assert_little_memory(path)
 
 
 @pytest.mark.parametrize("row", ["\n", "1" + ",1" * 18 + "\n", ",\n"])
@@ -123,10 +123,10 @@ def test_small_metrics_take_little_memory(row: str, tmp_path: Path) -> None:
     data = (f"{header}\n" + row * (2 * 10**6 // len(row))).encode()
     (path / "metrics.csv").write_bytes(data)
     rewrite(path / "run.json", metrics={"n_bytes": len(data), "crc32": zlib.crc32(data)})
-    require_little(path)
+    assert_little_memory(path)
 
 
-def require_little(path: Path) -> None:
+def assert_little_memory(path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", READ, path], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     *sentences, memory = done.stdout.splitlines()
