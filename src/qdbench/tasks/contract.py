@@ -49,8 +49,9 @@ class Evaluations:
 class Task(Protocol):
     """What algorithms, runs and metrics need. Any object with these members is a task.
 
-    It may also have `descriptor_names`, a label for each dimension; `remark_on_max_fitness`, a sentence; and
-    `options()`, which returns what a user may change, with the current values.
+    It may also have `score_interval`, the fitness interval of the QD score, if it is not `fitness_bounds`;
+    `descriptor_names`, a label for each dimension; `remark_on_max_fitness`, a sentence; and `options()`,
+    which returns what a user may change, with the current values.
     """
 
     @property
@@ -75,7 +76,7 @@ class Task(Protocol):
 
     @property
     def fitness_bounds(self) -> tuple[float, float]:
-        """The fixed interval of the QD score. No fitness is outside."""
+        """The possible fitness: none is outside. Algorithms know it."""
 
     @property
     def fingerprint(self) -> str:
@@ -96,6 +97,12 @@ class Task(Protocol):
 
 
 # Optional members of a task
+
+
+def score_interval(task: Task) -> tuple[float, float]:
+    """Return the fixed fitness interval of the QD score: the task's `score_interval`, or what is possible."""
+    low, high = getattr(task, "score_interval", None) or task.fitness_bounds
+    return float(low), float(high)
 
 
 def descriptor_names(task: Task) -> tuple[str, ...]:

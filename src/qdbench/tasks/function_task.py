@@ -48,6 +48,8 @@ class FunctionTask:
     descriptor_bounds: Bounds
     cells: tuple[int, ...]
     fitness_bounds: tuple[float, float]
+    score_interval: tuple[float, float] | None = None
+    """The fitness interval of the QD score; None: `fitness_bounds`."""
     version: int = 0
     """1 or more: it stands for the function in the fingerprint; raise it with every change.
 
@@ -74,6 +76,8 @@ class FunctionTask:
             "noisy": checked_flag("noisy", self.noisy),
             "descriptor_names": checked_names("descriptor_names", self.descriptor_names),
         }
+        if self.score_interval is not None:
+            plain["score_interval"] = checked_interval("score_interval", self.score_interval)
         if self.solution_bounds is not None:
             plain["solution_bounds"] = checked_interval("solution_bounds", self.solution_bounds)
         for name, value in plain.items():
@@ -87,7 +91,7 @@ class FunctionTask:
     def fingerprint(self) -> str:
         """A hash of the task's record, and of the function's file if the task has no version."""
         facts = {f.name: getattr(self, f.name) for f in fields(self)}
-        del facts["function"], facts["descriptor_names"]
+        del facts["function"], facts["descriptor_names"], facts["score_interval"]
         facts["source"] = [*subclass_digests(self, FunctionTask)]
         if not self.version:
             facts["source"].append(source_digest(self.function))

@@ -16,6 +16,7 @@ from qdbench.checks import (
     checked_function,
     checked_generator,
     checked_geometry,
+    checked_interval,
     checked_list,
     checked_name,
     checked_number,
@@ -67,6 +68,8 @@ class RobotTask:
     episode_length: int = 1000
     hidden: tuple[int, ...] = (64, 64)
     """Sizes of the policy's hidden layers."""
+    fitness_per_step: tuple[float, float] | None = None
+    """The QD score's fitness interval, divided by the episode length. None: what is possible."""
     remark_on_max_fitness: str = ""
     """A sentence to show with max fitness if it can be misread."""
 
@@ -87,6 +90,8 @@ class RobotTask:
             "hidden": tuple(checked_count("hidden", n) for n in hidden),
             "reset_noise": checked_number("reset_noise", self.reset_noise, 0.0),
         }
+        if self.fitness_per_step is not None:
+            plain["fitness_per_step"] = checked_interval("fitness_per_step", self.fitness_per_step)
         for name, value in plain.items():
             object.__setattr__(self, name, value)
         _records(self.name, "descriptor", [self.descriptor], Descriptor)
@@ -147,7 +152,7 @@ class RobotTask:
 
     @property
     def fitness_bounds(self) -> tuple[float, float]:
-        """The fixed interval of the QD score, computed from the limits of the rewards."""
+        """The possible fitness, computed from the limits of the rewards."""
         worst = best = 0.0
         for low, high in (reward.bounds(self.anatomy) for reward in self.rewards):
             worst += low
@@ -157,6 +162,14 @@ class RobotTask:
             worst * (self.episode_length if worst < 0 else 1),
             best * (self.episode_length if best > 0 else 1),
         )
+
+    @property
+    def score_interval(self) -> tuple[float, float]:
+        """The fixed fitness interval of the QD score; it grows with the episode length."""
+        if self.fitness_per_step is None:
+            return self.fitness_bounds
+        low, high = self.fitness_per_step
+        return low * self.episode_length, high * self.episode_length
 
     @cached_property
     def fingerprint(self) -> str:
