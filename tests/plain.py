@@ -18,6 +18,16 @@ from threadpoolctl import threadpool_limits
 
 from qdbench import RobotTask
 
+SCALES: dict[str, dict[str, float]] = {
+    "hopper": {"joint velocities": 0.5},
+    "walker": {"joint velocities": 0.1},
+    "halfcheetah": {"joint angles": 2.0, "joint velocities": 0.2},
+    "ant": {"velocity": 5.0, "spin": 2.0, "wrenches": 5.0},
+    "humanoid": {"joint velocities": 0.5, "wrenches": 10.0},
+    "hexapod": {"velocity": 5.0, "spin": 5.0, "wrenches": 10.0},
+}
+"""By what a robot's observations are multiplied, where not by 1."""
+
 Array = NDArray[np.float64]
 Controller = Callable[["Plain"], NDArray[np.floating]]
 
@@ -87,7 +97,8 @@ class Plain:
         return normal > 0
 
     def observation(self) -> NDArray[np.float32]:
-        d, parts = self.data, []
+        d = self.data
+        parts: list[NDArray[np.float32]] = []
         if self.planar:
             half = d.qpos[2:3] / 2
             quaternion = np.array([np.cos(half)[0], 0, np.sin(half)[0], 0])
@@ -98,24 +109,33 @@ class Plain:
             velocity, spin = np.array(d.qvel[:3]), np.array(d.qvel[3:6])
         quaternion *= -1 if quaternion[0] < 0 else 1
         name = self.task.robot.name
-        parts = [position if name == "hexapod" else position[2:], quaternion, self.q, velocity]
+        scale = {part: np.float32(factor) for part, factor in SCALES[name].items()}
+
+        def add(part: str, values: Array) -> None:
+            parts.append(values.ravel().astype(np.float32) * scale.get(part, np.float32(1)))
+
+        add("position", position if name == "hexapod" else position[2:])
+        add("orientation", quaternion)
+        add("joint angles", self.q)
+        add("velocity", velocity)
         if name not in ("hopper", "walker"):
-            parts.append(spin)
-        parts.append(self.qd)
+            add("spin", spin)
+        add("joint velocities", self.qd)
         if name == "halfcheetah":
             mujoco.mj_subtreeVel(self.model, d)
-            parts.append(np.array(d.subtree_linvel[1]))
+            add("centre of mass", np.array(d.subtree_linvel[1]))
         if name == "humanoid":
             for xx, yy, zz, xy, xz, yz in d.cinert[1:, :6]:
-                parts.append(np.array([xx, xy, xz, xy, yy, yz, xz, yz, zz]))
-            parts += [np.array(d.cvel[1:]).ravel(), np.array(d.actuator_force)]
+                add("inertia", np.array([xx, xy, xz, xy, yy, yz, xz, yz, zz]))
+            add("body velocities", np.array(d.cvel[1:]))
+            add("forces", np.array(d.actuator_force))
         if name in ("ant", "humanoid", "hexapod"):
             mujoco.mj_rnePostConstraint(self.model, d)
             weight = self.model.body_mass.sum() * np.linalg.norm(self.model.opt.gravity)
             torques = d.cfrc_ext[:, :3] * (1 / (weight * self.model.key_qpos[0, 2]))
             forces = d.cfrc_ext[:, 3:] * (1 / weight)
-            parts.append(np.clip(np.concatenate([torques, forces], axis=1), -1, 1).ravel())
-        return np.concatenate(parts).astype(np.float32)
+            add("wrenches", np.clip(np.concatenate([torques, forces], axis=1), -1, 1))
+        return np.concatenate(parts)
 
     def live(self, action: NDArray[np.floating]) -> bool:
         """Do one control step; return whether the episode goes on."""
@@ -132,7 +152,17 @@ class Plain:
         self.torque -= weights["torque"]["weight"] * np.sum(np.asarray(action, np.float64) ** 2)
         self.contacts += [self.foot_is_loaded(foot) for foot in task.robot.feet]
         low, high = task.ending.parameters.get("low", -np.inf), task.ending.parameters.get("high", np.inf)
-        return bool(low < self.height < high and self.steps < task.episode_length)
+        upright = self.leaning <= task.ending.parameters.get("tilt", 180.0)
+        return bool(low < self.height < high and upright and self.steps < task.episode_length)
+
+    @property
+    def leaning(self) -> float:
+        """By how many degrees the root's z axis leans."""
+        if self.planar:
+            return abs(math.degrees(math.remainder(self.data.qpos[2], 2 * math.pi)))
+        axis = np.zeros(3)
+        mujoco.mju_rotVecQuat(axis, np.array([0.0, 0.0, 1.0]), self.data.qpos[3:7])
+        return math.degrees(math.acos(min(1.0, axis[2] / np.linalg.norm(axis))))
 
     @property
     def fitness(self) -> float:
@@ -141,7 +171,7 @@ class Plain:
     @property
     def descriptor(self) -> Array:
         if self.task.descriptor.name == "feet contacts":
-            return self.contacts / self.steps
+            return self.contacts / self.task.episode_length
         mujoco.mj_kinematics(self.model, self.data)
         mujoco.mj_comPos(self.model, self.data)
         return self.com[:2]

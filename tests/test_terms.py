@@ -74,6 +74,20 @@ def test_health_is_an_open_interval_of_the_root_s_height() -> None:
     assert not terms.NEVER(moment("hopper_uni", 4, qpos=planar)).any()
 
 
+def test_leaning_too_far_ends_an_episode() -> None:
+    angles = np.radians([0.0, 44.0, 46.0, 180.0])
+    ends = terms.healthy(0.0, 9.0, tilt=45.0)
+    for axis in np.eye(3)[:2]:  # about x and about y
+        turned = np.column_stack([np.cos(angles / 2), np.outer(np.sin(angles / 2), axis)])
+        free = np.column_stack([np.ones((4, 3)), turned, np.zeros((4, 18))])
+        assert ends(moment("hexapod_uni", 4, qpos=free)).tolist() == [False, False, True, True]
+    about_z = np.column_stack([np.cos(angles / 2), np.zeros((4, 2)), np.sin(angles / 2)])
+    free = np.column_stack([np.ones((4, 3)), about_z, np.zeros((4, 18))])
+    assert not ends(moment("hexapod_uni", 4, qpos=free)).any()
+    planar = np.column_stack([np.ones((4, 2)), angles, np.zeros((4, 3))])
+    assert ends(moment("hopper_uni", 4, qpos=planar)).tolist() == [False, False, True, True]
+
+
 def test_descriptors_by_hand() -> None:
     task = qdbench.TASKS["ant_uni"]
     sensors = np.zeros((1, task.anatomy.model.nsensordata))
@@ -82,8 +96,10 @@ def test_descriptors_by_hand() -> None:
     assert loaded.tolist() == [[False, True, False, True]]
     com = np.zeros((1, 10, 3))
     com[0, 1] = [1.0, 2.0, 3.0]
-    ended = terms.Ended(state(subtree_com=com), np.array([[1.0, 2, 0, 4]]), np.array([4]), 1000, task.anatomy)
-    assert terms.FEET_CONTACTS(ended, 4).tolist() == [[0.25, 0.5, 0.0, 1.0]]
+    ended = terms.Ended(state(subtree_com=com), np.array([[1.0, 2, 0, 4]]), np.array([4]), 8, task.anatomy)
+    assert terms.FEET_CONTACTS(ended, 4).tolist() == [[0.125, 0.25, 0.0, 0.5]]
+    lived = make("ant_uni", mean_over="lived").descriptor
+    assert lived(ended, 4).tolist() == [[0.25, 0.5, 0.0, 1.0]]
     assert terms.FINAL_POSITION(ended, 2).tolist() == [[1.0, 2.0]]
     assert task.descriptor_names[0] == "foot 1 on the ground"
     assert make("ant_omni").descriptor_names == ("x (m)", "y (m)")

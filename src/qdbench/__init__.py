@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from qdbench.store.loading import StoredRun, load
     from qdbench.tasks.contract import Evaluations, Task
     from qdbench.tasks.function_task import FunctionTask
+    from qdbench.tasks.reach import Reach
     from qdbench.tasks.registry import TASKS, make
     from qdbench.tasks.robot_task import RobotTask
 
@@ -64,6 +65,7 @@ _HOME = {
     "Policy": "qdbench.policy",
     "Problem": "qdbench.algorithms.contract",
     "QdbenchError": "qdbench.errors",
+    "Reach": "qdbench.tasks.reach",
     "Robot": "qdbench.robots",
     "RobotTask": "qdbench.tasks.robot_task",
     "StoredRun": "qdbench.store.loading",
@@ -104,6 +106,7 @@ __all__ = [
     "Policy",
     "Problem",
     "QdbenchError",
+    "Reach",
     "Robot",
     "RobotTask",
     "StoredRun",

@@ -48,6 +48,7 @@ class Bodies:
         self.task, self.engine, self.robot = task, engine, task.anatomy
         self._reset_noise = ResetNoise(task.reset.n_values(self.robot))
         self.observations = np.zeros((n_slots, task.policy.sizes[0]), np.float32)
+        self._scales = task.observation_scales
         self.steps = np.zeros(n_slots, np.int64)
         self.rewards = np.zeros((n_slots, len(task.rewards)))  # of the last step
         self.terms = np.zeros((n_slots, len(task.rewards)))  # their sums so far
@@ -67,7 +68,8 @@ class Bodies:
             now = reward.memory(state, robot)
             memory = self._memories.setdefault(reward.name, np.zeros((len(self.steps), *now.shape[1:])))
             memory[slots] = now
-        self.observations[slots] = np.concatenate(self._checked_blocks(state), axis=1, dtype=np.float32)
+        blocks = np.concatenate(self._checked_blocks(state), axis=1, dtype=np.float32)
+        self.observations[slots] = blocks * self._scales
         return state
 
     def _start(self, n: int) -> tuple[Array, Array]:
@@ -106,6 +108,7 @@ class Bodies:
             self._add(task.descriptor.of_step(moment))
         blocks = [block(state, self.robot) for block in task.observation]
         np.concatenate(blocks, axis=1, out=observations, casting="same_kind")
+        observations *= self._scales
         ended = task.ending(moment)
         truncated = (steps >= task.episode_length) & ~ended
         return Step(actions, rewards, state, observations, steps, ended, truncated, self.engine.diverged(n))

@@ -10,12 +10,12 @@ from qdbench.tasks.state import Array
 from qdbench.tasks.terms import Descriptor, Ended, Moment
 
 
-def _loaded(moment: Moment) -> NDArray[np.bool_]:
+def _share_of_steps(ended: Ended, *, over: str) -> Array:
+    return ended.sums / (ended.episode_length if over == "episode" else ended.steps[:, None])
+
+
+def _loaded(moment: Moment, **_: str) -> NDArray[np.bool_]:
     return moment.robot.loaded_feet(moment.state.sensordata)
-
-
-def _share_of_steps(ended: Ended) -> Array:
-    return ended.sums / ended.steps[:, None]
 
 
 def _foot_names(robot: Robot) -> tuple[str, ...]:
@@ -29,13 +29,16 @@ def _final_xy(ended: Ended) -> Array:
 FEET_CONTACTS = Descriptor(
     "feet contacts",
     _share_of_steps,
+    {"over": "episode"},
     each_step=_loaded,
     counts_steps=True,
     axes=_foot_names,
     demands=("feet",),
-    version=1,
+    version=2,
 )
-"""For every foot, the share of the steps made in which the floor pushed against it."""
+"""For every foot, in how many steps the floor pushed against it, divided by the episode length.
+
+With the parameter `over="lived"`, divided by the steps made before the episode ended."""
 
 FINAL_POSITION = Descriptor(
     "final position", _final_xy, axes=("x (m)", "y (m)"), demands=("root", "subtree_com"), version=1

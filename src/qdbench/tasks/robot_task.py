@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from qdbench.checks import (
     Bounds,
@@ -32,6 +32,7 @@ from qdbench.robots import Robot
 from qdbench.sources import subclass_digests
 from qdbench.tasks.contract import Evaluations, Progress, fingerprint
 from qdbench.tasks.endings import NEVER
+from qdbench.tasks.reach import FOLLOWS, Follows, Reach
 from qdbench.tasks.resets import JOINT_NOISE
 from qdbench.tasks.state import ALWAYS_READ, State
 from qdbench.tasks.terms import Block, Descriptor, Ending, Reset, Reward, Term, check_demands
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from qdbench.simulation import Episode, Recorder
 
 OPTIONS = ("episode_length", "descriptor_bounds", "cells", "reset_noise", "hidden")
+MEANS = ("episode", "lived")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +63,13 @@ class RobotTask:
     descriptor: Descriptor
     ending: Ending = NEVER
     reset: Reset = JOINT_NOISE
-    descriptor_bounds: Bounds
-    cells: tuple[int, ...]
+    reach: Reach | None = None
+    """If given, `descriptor_bounds` and `cells` follow from it and from the episode length."""
+    descriptor_bounds: Bounds = FOLLOWS
+    cells: tuple[int, ...] = FOLLOWS
+    mean_over: str = ""
+    """What a descriptor that counts steps divides by: `episode` (its full length) or `lived` (the steps
+    made). Empty: as the descriptor says, or no such descriptor."""
     reset_noise: float
     """The random numbers of `reset` are uniform within ± this."""
     episode_length: int = 1000
@@ -74,7 +81,7 @@ class RobotTask:
     """A sentence to show with max fitness if it can be misread."""
 
     def __post_init__(self) -> None:
-        bounds, cells = checked_geometry(self.descriptor_bounds, self.cells)
+        bounds, cells = self._geometry()
         hidden = checked_list("hidden", self.hidden, "give the sizes of the hidden layers, like (64, 64)")
         if not isinstance(self.robot, Robot):
             raise InvalidInput(f"robot is {shown(self.robot)}; give a qdbench.Robot")
@@ -95,6 +102,7 @@ class RobotTask:
         for name, value in plain.items():
             object.__setattr__(self, name, value)
         _records(self.name, "descriptor", [self.descriptor], Descriptor)
+        self._choose_mean()
         _records(self.name, "ending", [self.ending], Ending)
         _records(self.name, "reset", [self.reset], Reset)
         names = [reward.name for reward in self.rewards]
@@ -107,6 +115,36 @@ class RobotTask:
             raise InvalidInput(
                 f"{self.name} has {dimensions} descriptor dimensions, but cells {cells} has {len(cells)}"
             )
+
+    def _geometry(self) -> tuple[Bounds, tuple[int, ...]]:
+        """Return bounds and cells: those given, or those that follow from the reach."""
+        if self.reach is None:
+            return checked_geometry(self.descriptor_bounds, self.cells)
+        if not isinstance(self.reach, Reach) or not isinstance(self.robot, Robot):
+            raise InvalidInput(f"reach is {shown(self.reach)}; give a qdbench.Reach")
+        seconds = checked_count("episode_length", self.episode_length) * self.robot.control_step
+        box, counts = self.reach.geometry(seconds, 2)
+        given_box, given_counts = self.descriptor_bounds, self.cells
+        bounds, cells = checked_geometry(
+            box if isinstance(given_box, Follows) else given_box,
+            counts if isinstance(given_counts, Follows) else given_counts,
+        )
+        return (
+            Follows(bounds) if isinstance(given_box, Follows) else bounds,
+            Follows(cells) if isinstance(given_counts, Follows) else cells,
+        )
+
+    def _choose_mean(self) -> None:
+        """Give the descriptor the mean that is asked for, or note which one it has."""
+        own = str(self.descriptor.parameters.get("over", ""))
+        if self.mean_over not in ("", own):
+            if not own or self.mean_over not in MEANS:
+                known = f"use {' or '.join(MEANS)}" if own else "its descriptor is no mean over steps"
+                raise InvalidInput(f"{self.name}: mean_over is {shown(self.mean_over)}; {known}")
+            parameters = {**self.descriptor.parameters, "over": self.mean_over}
+            object.__setattr__(self, "descriptor", replace(self.descriptor, parameters=parameters))
+            own = self.mean_over
+        object.__setattr__(self, "mean_over", own)
 
     # What the task is
 
@@ -144,6 +182,12 @@ class RobotTask:
         """The shape of the policies."""
         observations = sum(block.n_values(self.anatomy) for block in self.observation)
         return Policy((observations, *self.hidden, self.anatomy.n_actions))
+
+    @cached_property
+    def observation_scales(self) -> NDArray[np.float32]:
+        """What each entry of the observation is multiplied by, (observations,)."""
+        sizes = [block.n_values(self.anatomy) for block in self.observation]
+        return np.repeat(np.array([block.scale for block in self.observation], np.float32), sizes)
 
     @property
     def n_parameters(self) -> int:
@@ -194,7 +238,7 @@ class RobotTask:
 
     def options(self) -> dict[str, Any]:
         """Return what a user may change, with the current values."""
-        return {name: getattr(self, name) for name in OPTIONS}
+        return {name: getattr(self, name) for name in (*OPTIONS, *(["mean_over"] if self.mean_over else []))}
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the compiled model: other processes compile their own."""

@@ -7,7 +7,7 @@ first axis of all arrays is the batch: one row per episode. Functions are pure: 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -115,15 +115,26 @@ class Block(Term):
 
     size: int | Callable[..., int] = field(kw_only=True, repr=False)
     """The number of values, or a function `size(robot, **parameters)`."""
+    scale: float = field(default=1.0, kw_only=True)
+    """The policy observes the values times this."""
 
     kind: ClassVar[str] = "observation block"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_size(self, self.size)
+        object.__setattr__(self, "scale", checked_number(f"{self}: scale", self.scale))
+
+    def times(self, scale: float) -> Block:
+        """Return the block with its values multiplied by `scale`, to bring them to the order of 1."""
+        return replace(self, scale=self.scale * checked_number(f"{self}: scale", scale))
+
+    def identity(self) -> dict[str, Any]:
+        """Return what counts in a fingerprint."""
+        return {**super().identity(), **({} if self.scale == 1 else {"scale": self.scale})}
 
     def __call__(self, state: State, robot: Anatomy) -> Array:
-        """Return the values of the block for a batch of states."""
+        """Return the values of the block for a batch of states, before they are scaled."""
         return np.asarray(self.function(state, robot, **self.parameters))
 
     def n_values(self, robot: Anatomy) -> int:
