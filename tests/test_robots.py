@@ -144,11 +144,11 @@ def test_exact_contacts_decay_as_in_continuous_time_at_any_step(physics_steps: i
 
 def test_exact_contacts_leave_direct_ones_alone_and_refuse_impossible_ones() -> None:
     ant = ROBOTS["ant"]
-    direct = replace(ant, mjcf=ant.mjcf.replace('solref="0.05 1"', 'solref="-500 -30"'))
+    direct = replace(ant, mjcf=ant.mjcf.replace('solref="0.025 1"', 'solref="-500 -30"'))
     assert (direct.anatomy.model.geom_solref == [-500, -30]).all()
     assert (direct.anatomy.model.jnt_solref[1:] == ant.anatomy.model.jnt_solref[1:]).all()
-    broken = replace(ant, mjcf=ant.mjcf.replace('solref="0.05 1"', 'solref="0.05 0"'))
-    with pytest.raises(BrokenTask, match=r"'ant': a solref is 0\.05 0; .* damping ratio above 0"):
+    broken = replace(ant, mjcf=ant.mjcf.replace('solref="0.025 1"', 'solref="0.025 0"'))
+    with pytest.raises(BrokenTask, match=r"'ant': a solref is 0\.025 0; .* damping ratio above 0"):
         broken.anatomy  # noqa: B018
 
 

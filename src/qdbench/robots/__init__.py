@@ -154,6 +154,7 @@ HALFCHEETAH = Robot(
     feet=("front_foot", "back_foot"),
     control_step=0.05,
     physics_steps=5,
+    exact_contacts=True,
 )
 
 ANT = Robot(
