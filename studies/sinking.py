@@ -1,6 +1,6 @@
 """How deep do the feet sink into the floor?
 
-    PYTHONPATH=tests python studies/sinking.py halfcheetah ant
+    python studies/sinking.py halfcheetah ant
 
 Policies: random ones, and the elites of a short run of MAP-Elites on the robot's uni task. A sample is a foot
 below the floor at the end of a control step; its depth is that of the lowest of its spheres.
@@ -9,14 +9,14 @@ below the floor at the end of a control step; its depth is that of the lowest of
 from __future__ import annotations
 
 import argparse
+import tempfile
 from dataclasses import replace
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from convergence import evolve
-from qdbench import TASKS, RobotTask, evaluation_seeds, stream
+from qdbench import TASKS, RobotTask, evaluation_seeds, run, stream
 from qdbench.robots import ROBOTS
 from qdbench.simulation.bodies import Step
 from qdbench.tasks.state import State
@@ -58,16 +58,21 @@ def main() -> None:
     parser.add_argument("--policies", type=int, default=200)
     parser.add_argument("--generations", type=int, default=8, help="of 256 evaluations")
     chosen = parser.parse_args()
-    print("| robot | radius (mm) | behaviour | median (mm) | 95th percentile | deepest |\n" + "|---" * 6 + "|")
+    print(
+        "| robot | radius (mm) | behaviour | median (mm) | 95th percentile | deepest |\n" + "|---" * 6 + "|"
+    )
     for name in chosen.robots:
         task = replace(TASKS[f"{name}_uni"], episode_length=chosen.episode_length)
         robot = task.anatomy
         radius = 1000 * robot.model.geom_size[robot.foot_geoms[0][0], 0]
-        elites = evolve(task, chosen.generations)
+        with tempfile.TemporaryDirectory() as out:
+            elites = run(task, evaluations=256 * chosen.generations, out=out).archive.elites.solutions
         some = elites[np.linspace(0, len(elites) - 1, min(chosen.policies, len(elites))).astype(int)]
         kinds = {"random": task.random_solutions(chosen.policies, stream(1, "study")), "evolved": some}
         for kind, solutions in kinds.items():
-            depth = " | ".join(f"{mm:.1f}" for mm in 1000 * np.percentile(depths(task, solutions), (50, 95, 100)))
+            depth = " | ".join(
+                f"{mm:.1f}" for mm in 1000 * np.percentile(depths(task, solutions), (50, 95, 100))
+            )
             print(f"| {name} | {radius:.0f} | {kind} | {depth} |", flush=True)
 
 
