@@ -88,10 +88,12 @@ class Plain:
         return float(self.com[0] if self.weights["forward"]["of"] == "com" else self.data.qpos[0])
 
     def foot_is_loaded(self, foot: str) -> bool:
-        pair = {self.model.geom(foot).id, self.model.geom("floor").id}
+        names = [self.model.geom(i).name for i in range(self.model.ngeom)]
+        bodies = [self.model.body(i).name for i in self.model.geom_bodyid]
+        of_foot = names if foot in names else bodies  # a foot is a geom, or else all geoms of a body
         normal, force = 0.0, np.zeros(6)
-        for i in range(self.data.ncon):
-            if {self.data.contact.geom1[i], self.data.contact.geom2[i]} == pair:
+        for i, (one, other) in enumerate(self.data.contact.geom):
+            if {"floor"} < {names[one], names[other]} and foot in (of_foot[one], of_foot[other]):
                 mujoco.mj_contactForce(self.model, self.data, i, force)
                 normal += force[0]
         return normal > 0

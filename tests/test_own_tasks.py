@@ -267,7 +267,7 @@ def test_a_robot_of_ones_own_walks_like_the_six() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"feet": ("toe a", "toe b", "toe d")}, "no geom 'toe d'; did you mean 'toe c'"),
+        ({"feet": ("toe a", "toe b", "toe d")}, "no geom or body 'toe d'; did you mean 'toe c'"),
         ({"root": "torso"}, "no body 'torso'; robot 'tripod' has"),
         ({"start": "start"}, "no keyframe 'start'"),
         ({"mjcf": "<mujoco"}, "MuJoCo cannot read its MJCF"),

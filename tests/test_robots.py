@@ -53,6 +53,44 @@ def test_the_anatomy_is_what_the_observations_assume(name: str) -> None:
             assert solref[0] >= 2 * robot.model.opt.timestep
 
 
+SPHERE, CAPSULE = int(mujoco.mjtGeom.mjGEOM_SPHERE), int(mujoco.mjtGeom.mjGEOM_CAPSULE)
+CLASSIC = ("hopper", "walker", "halfcheetah", "ant", "humanoid")
+
+
+@pytest.mark.parametrize("name", CLASSIC)
+def test_spheres_stand_for_the_limbs_on_the_floor(name: str) -> None:
+    """In any pose, no limb is more than 24 mm below the lowest sphere that meets the floor."""
+    model = ROBOTS[name].anatomy.model
+    data, rng = mujoco.MjData(model), stream(0, "poses", name)
+    meets_floor = model.geom_contype == 1
+    floor = model.geom("floor").id
+    assert set(model.geom_type[meets_floor]) == {SPHERE}
+    assert set(model.geom_conaffinity[np.arange(model.ngeom) != floor]) == {0}
+    capsules = np.where(model.geom_type == CAPSULE, model.geom_size[:, 1], 0)
+    limited = model.jnt_limited.astype(bool)
+    joints, (low, high) = model.jnt_qposadr[limited], model.jnt_range[limited].T
+    for _ in range(300):
+        data.qpos[:] = model.qpos0
+        data.qpos[joints] = rng.uniform(low, high)
+        if model.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE:
+            data.qpos[3:7] = rng.normal(size=4)
+        else:
+            data.qpos[2] = rng.uniform(-np.pi, np.pi)
+        mujoco.mj_kinematics(model, data)
+        heights = data.geom_xpos[:, 2] - model.geom_size[:, 0] - np.abs(data.geom_xmat[:, 8]) * capsules
+        heights[floor] = np.inf
+        assert heights.min() > heights[meets_floor].min() - 0.024
+
+
+def test_a_foot_may_be_a_body_with_several_geoms() -> None:
+    robot = ROBOTS["halfcheetah"]
+    names = [[robot.anatomy.model.geom(i).name for i in geoms] for geoms in robot.anatomy.foot_geoms]
+    assert names == [["front_heel", "front_toe"], ["back_heel", "back_toe"]]
+    nameless = robot.mjcf.replace('<geom name="front_shin"', "<geom")
+    with pytest.raises(BrokenTask, match="foot 'front_shin' is a body without a geom that can touch"):
+        replace(robot, mjcf=nameless, feet=("front_shin",)).anatomy  # noqa: B018
+
+
 STOP = """
 <mujoco>
   <worldbody>
@@ -107,11 +145,11 @@ def test_exact_contacts_decay_as_in_continuous_time_at_any_step(physics_steps: i
 
 def test_exact_contacts_leave_direct_ones_alone_and_refuse_impossible_ones() -> None:
     ant = ROBOTS["ant"]
-    direct = replace(ant, mjcf=ant.mjcf.replace('solref="0.05 1"', 'solref="-500 -30"'))
+    direct = replace(ant, mjcf=ant.mjcf.replace('solref="0.025 1"', 'solref="-500 -30"'))
     assert (direct.anatomy.model.geom_solref == [-500, -30]).all()
     assert (direct.anatomy.model.jnt_solref[1:] == ant.anatomy.model.jnt_solref[1:]).all()
-    broken = replace(ant, mjcf=ant.mjcf.replace('solref="0.05 1"', 'solref="0.05 0"'))
-    with pytest.raises(BrokenTask, match=r"'ant': a solref is 0\.05 0; .* damping ratio above 0"):
+    broken = replace(ant, mjcf=ant.mjcf.replace('solref="0.025 1"', 'solref="0.025 0"'))
+    with pytest.raises(BrokenTask, match=r"'ant': a solref is 0\.025 0; .* damping ratio above 0"):
         broken.anatomy  # noqa: B018
 
 

@@ -54,10 +54,12 @@ def _draw_poses(axes: Any, task: RobotTask, episode: Episode) -> None:
         for body, parent in enumerate(parents):
             if parent >= 0:
                 axes.plot(*zip(bodies[parent][[0, 2]], bodies[body][[0, 2]], strict=True), **look)
-        for geom in (model.geom(name) for name in task.robot.feet):
-            body = int(geom.bodyid[0]) - 1
-            ends = [bodies[body] + _rotated(orientations[body], end) for end in _foot_ends(geom)]
-            axes.plot(*np.array([bodies[body], *ends])[:, [0, 2]].T, **look)
+        for geoms in task.anatomy.foot_geoms:
+            ends = [end for geom in geoms for end in _foot_ends(model.geom(geom))]
+            body = int(model.geom_bodyid[geoms[0]]) - 1
+            points = sorted([np.zeros(3), *ends], key=lambda end: float(np.linalg.norm(end)))
+            drawn = [bodies[body] + _rotated(orientations[body], point) for point in points]
+            axes.plot(*np.array(drawn)[:, [0, 2]].T, **look)
     axes.plot(*episode.centre_of_mass[:, [0, 2]].T, color=ORANGE, linewidth=1, label="centre of mass")
     axes.axhline(0, color=GREY, linewidth=1)
     axes.set(xlabel="x (m)", ylabel="z (m)", aspect="equal", adjustable="datalim")
@@ -71,7 +73,7 @@ def _foot_ends(geom: Any) -> list[np.ndarray[Any, Any]]:
     if geom.type[0] != int(mujoco.mjtGeom.mjGEOM_CAPSULE):
         return [geom.pos]
     axis = _rotated(geom.quat, np.array([0, 0, geom.size[1]]))
-    return sorted((geom.pos - axis, geom.pos + axis), key=lambda end: float(np.linalg.norm(end)))
+    return [geom.pos - axis, geom.pos + axis]
 
 
 def _rotated(quaternion: np.ndarray[Any, Any], vector: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -1,6 +1,6 @@
 """The robots: one MJCF file each, and a few facts that tasks need.
 
-The MJCF describes the robot. A `Robot` adds what MJCF cannot express: which geoms are feet, how long a
+The MJCF describes the robot. A `Robot` adds what MJCF cannot express: which parts are feet, how long a
 control step is, and how many physics steps it has. The task decides what the policy observes, and which
 sensors this needs: `RobotTask.anatomy` compiles the robot with them.
 """
@@ -48,7 +48,9 @@ class Robot:
     root: str | None = None
     """Name of the body that carries all others, for terms about the complete robot. It may be fixed."""
     feet: tuple[str, ...] = ()
-    """Names of the foot geoms, in the order of the descriptor; empty for a robot without feet."""
+    """Names of the feet, in the order of the descriptor; empty for a robot without feet.
+
+    A foot is a geom or, if no geom has this name, a body with all its geoms."""
     floor: str | None = None
     """Name of the geom that the feet stand on."""
     start: str | None = None
@@ -152,6 +154,7 @@ HALFCHEETAH = Robot(
     feet=("front_foot", "back_foot"),
     control_step=0.05,
     physics_steps=5,
+    exact_contacts=True,
 )
 
 ANT = Robot(

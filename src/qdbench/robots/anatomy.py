@@ -54,6 +54,8 @@ class Anatomy:
     """Number of bodies without the world."""
     n_actions: int
     feet: tuple[str, ...]
+    foot_geoms: tuple[tuple[int, ...], ...]
+    """The ids of the geoms of each foot that can touch something."""
     foot_sensors: NDArray[np.intp]  #: (feet,) index in sensordata of each foot's normal force
     weight: float
     """In newtons."""
@@ -83,7 +85,8 @@ def compile_robot(robot: Robot, filled: Collection[str] = ()) -> Anatomy:
     except ValueError as error:
         raise BrokenTask(f"robot {robot.name!r}: MuJoCo cannot read its MJCF: {error}") from None
     for kind, parts, names in (
-        ("geom", spec.geoms, (robot.floor, *robot.feet)),
+        ("geom", spec.geoms, (robot.floor,)),
+        ("geom or body", [*spec.geoms, *spec.bodies], robot.feet),
         ("body", spec.bodies, (robot.root,)),
         ("keyframe", spec.keys, (robot.start,)),
     ):
@@ -139,6 +142,7 @@ def _foot_sensor(foot: str) -> str:
 
 
 def _add_sensors(spec: mujoco.MjSpec, robot: Robot, filled: Collection[str]) -> None:
+    geoms = {geom.name for geom in spec.geoms}
     for foot in robot.feet:
         # the net force between floor and foot in the world frame; z is the load on the foot
         spec.add_sensor(
@@ -146,7 +150,7 @@ def _add_sensors(spec: mujoco.MjSpec, robot: Robot, filled: Collection[str]) -> 
             type=mujoco.mjtSensor.mjSENS_CONTACT,
             objtype=mujoco.mjtObj.mjOBJ_GEOM,
             objname=robot.floor,
-            reftype=mujoco.mjtObj.mjOBJ_GEOM,
+            reftype=mujoco.mjtObj.mjOBJ_GEOM if foot in geoms else mujoco.mjtObj.mjOBJ_BODY,
             refname=foot,
             intprm=[1 << mujoco.mjtConDataField.mjCONDATA_FORCE.value, 3, 1],  # 3: reduce to the net force
         )
@@ -191,6 +195,7 @@ def _describe(model: mujoco.MjModel, robot: Robot) -> Anatomy:
         n_bodies=model.nbody - 1,
         n_actions=model.nu,
         feet=robot.feet,
+        foot_geoms=tuple(_geoms_of_foot(model, robot, foot) for foot in robot.feet),
         foot_sensors=np.array([model.sensor(_foot_sensor(foot)).adr[0] + 2 for foot in robot.feet], np.intp),
         weight=weight,
         standing_height=height,
@@ -200,6 +205,21 @@ def _describe(model: mujoco.MjModel, robot: Robot) -> Anatomy:
         start_qpos=start_qpos.copy(),
         start_qvel=start_qvel.copy(),
     )
+
+
+def _geoms_of_foot(model: mujoco.MjModel, robot: Robot, foot: str) -> tuple[int, ...]:
+    geom = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, foot)
+    if geom >= 0:
+        return (geom,)
+    first, n = int(model.body(foot).geomadr[0]), int(model.body(foot).geomnum[0])
+    colliding = (model.geom_contype | model.geom_conaffinity) != 0
+    geoms = tuple(geom for geom in range(first, first + n) if colliding[geom])
+    if not geoms:
+        raise BrokenTask(
+            f"robot {robot.name!r}: foot {foot!r} is a body without a geom that can touch the floor; "
+            "give one a contype or conaffinity above 0"
+        )
+    return geoms
 
 
 def _root(model: mujoco.MjModel, root_body: int) -> Root:

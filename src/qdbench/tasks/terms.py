@@ -35,7 +35,7 @@ PARTS = {
     "root": "name the root body: Robot(root=…)",
     "floating root": "give the body named by Robot(root=…) a free joint, or a slide along x, a slide along z "
     "and a hinge about y, as the first joints of the model",
-    "feet": "name their geoms and the one they stand on: Robot(feet=…, floor=…)",
+    "feet": "name them and the geom they stand on: Robot(feet=…, floor=…)",
     "weight": "gravity, the masses and the height of the root at the start must be above 0",
 }
 """What a term may demand of a robot, besides fields of the state, and how to provide it."""
