@@ -160,9 +160,10 @@ def test_the_log_holds_what_was_told(tmp_path: Path) -> None:
     fitness = np.concatenate([told.fitness for told in found])
     elites = run.archive.elites
     assert np.array_equal(fitness[elites.evaluations[:, 0]], elites.fitness)
-    again, places = log.outcomes(elites.evaluations[:, 0])
+    again, places, steps = log.outcomes(elites.evaluations[:, 0])
     assert np.array_equal(again, elites.fitness)
     assert np.array_equal(places, elites.descriptors)
+    assert np.array_equal(steps, run.archive.steps[:, 0])
     log.close()
     solutions = stream(0, "x").random((5, 7), np.float32)
     assert checksum(solutions) == checksum(np.asfortranarray(solutions)) != checksum(solutions[::-1])

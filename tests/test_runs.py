@@ -286,4 +286,12 @@ def test_a_fitness_outside_the_interval_is_told_at_once(bench: Cli) -> None:
     )
     done = bench(*command("map_elites", n=48))
     assert done.returncode == 0
-    assert "seed-3 has a fitness outside the task's interval [-1, 1]" in done.stderr
+    assert "seed-3 is outside the task's fitness_bounds [-1, 1]: its values span [" in done.stderr
+    assert "above the interval of the QD score" not in done.stderr  # below it is ordinary
+    (bench.folder / "mine.py").write_text(
+        (bench.folder / "mine.py").read_text().replace("(-1, 1)", "(-400, 1), score_interval=(-200, -150)")
+    )
+    done = bench(*command("map_elites", n=48), "--out", "others")
+    assert "fitness_bounds" not in done.stderr
+    assert "above the interval of the QD score [-200, -150]. An elite above it counts as 1." in done.stderr
+    assert "[-200, -150]" in done.stdout

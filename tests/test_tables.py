@@ -206,10 +206,10 @@ def test_a_fitness_outside_the_interval_is_loud(cli: Cli) -> None:
     done = cli("compare", "results", "--out", ".")
     assert done.returncode == 0
     assert load(cli.folder / "results/run").record.totals.highest_fitness > 10
-    loud = "warning: a fitness of results/run is outside the interval: its values span ["
+    loud = "warning: a fitness of results/run is outside the task's fitness_bounds [0, 10]: its values span ["
     assert loud in done.stderr
     assert (
-        "**Warning: a fitness of results/run is outside the interval"
+        "**Warning: a fitness of results/run is outside the task's fitness_bounds"
         in (cli.folder / "compare.md").read_text()
     )
     assert r"\textbf{Warning: a fitness" in (cli.folder / "compare.tex").read_text()

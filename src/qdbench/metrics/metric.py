@@ -19,6 +19,7 @@ NOTHING_TO_LOSE = "Loss is undefined if the uncorrected value is ≤ 0."
 ONE_SAMPLE = "Undefined with one re-evaluation per elite; use at least two."
 NONE_LEFT = "Undefined: the corrected archive is empty."
 EMPTY = "Undefined: the archive is empty."
+NO_EPISODE = "Undefined: the task has no episode_length, so no elite lives to the end of an episode."
 NO_RANGE = "Undefined: all elites have the same fitness."
 
 
@@ -36,6 +37,10 @@ def _no_cell_twice(values: Values) -> str:
 
 def _no_range(values: Values) -> str:
     return NO_RANGE if values["coverage"] else EMPTY
+
+
+def _no_lives(values: Values) -> str:
+    return NO_EPISODE if isnan(values["alive_coverage"]) else EMPTY
 
 
 @dataclass(frozen=True)
@@ -68,12 +73,19 @@ _ALL = (
     Metric("qd_score", "QD score"),
     Metric("mean_fitness", "mean normalised fitness"),
     Metric("max_fitness", "max fitness"),
+    Metric("alive_share", "elites that lived to the end", reason=_no_lives, format=percent, role="shown"),
+    Metric("alive_coverage", "coverage of elites that lived", reason=_no_lives, format=count, role="shown"),
+    Metric("alive_qd_score", "QD score of elites that lived", reason=_no_lives, role="shown"),
     _corrected("corrected_coverage", "corrected coverage", format=count),
     _corrected("corrected_coverage_share", "corrected coverage, share of cells",
                reason=NO_CELLS, format=percent, role="shown"),
     _corrected("corrected_qd_score", "corrected QD score"),
     _corrected("corrected_mean_fitness", "corrected mean normalised fitness"),
     _corrected("corrected_max_fitness", "corrected max fitness"),
+    _corrected("corrected_alive_share", "re-evaluations that lived to the end",
+               reason=_no_lives, format=percent, role="shown"),
+    _corrected("corrected_alive_qd_score", "corrected QD score of elites that lived",
+               reason=_no_lives, role="shown"),
     _corrected("coverage_loss", "coverage loss", reason=NOTHING_TO_LOSE, better="lower", format=percent),
     _corrected("qd_score_loss", "QD score loss", reason=NOTHING_TO_LOSE, better="lower", format=percent),
     _corrected("max_fitness_loss", "max fitness loss",
