@@ -86,6 +86,27 @@ def test_the_profile_is_exact_and_its_area_is_the_qd_score(fitness: Any, thresho
     assert found.area(-10, 20) == pytest.approx((middle + 10).sum(), abs=1e-9)
 
 
+@given(
+    fitness=arrays(float, st.integers(1, 30), elements=FITNESS),
+    low=FITNESS,
+    width=st.floats(0.1, 60),
+    better=st.floats(0, 40),
+    data=st.data(),
+)
+def test_the_qd_score_is_the_area_under_the_profile_and_never_falls(
+    fitness: Any, low: float, width: float, better: float, data: Any
+) -> None:
+    interval = (low, low + width)
+    score = scores(fitness, interval).qd_score
+    assert score == pytest.approx(profile(fitness).area(*interval) / (interval[1] - interval[0]), abs=1e-9)
+    assert 0 <= score <= len(fitness) * (1 + 1e-12)
+    filled = np.append(fitness, data.draw(FITNESS))
+    improved = fitness.copy()
+    improved[data.draw(st.integers(0, len(fitness) - 1))] += better
+    for after in (filled, improved):
+        assert scores(after, interval).qd_score >= score - 1e-9
+
+
 def test_losses_are_undefined_where_there_is_nothing_to_lose() -> None:
     before, after = Scores(10, 5.0, -3.0, 0.0, 0.0), Scores(12, 4.0, -6.0, 0.0, 0.0)
     found = losses(before, after)

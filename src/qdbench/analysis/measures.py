@@ -15,6 +15,8 @@ from qdbench.archives.geometry import Geometry
 from qdbench.metrics.deviations import deviations
 from qdbench.metrics.lives import lived, lived_again, mostly
 from qdbench.metrics.metric import CURVES, METRICS, SELF_NORMALISED, corrected, loss, per_cell
+from qdbench.metrics.rarefied import RAREFIED_TO, rarefied_losses
+from qdbench.metrics.returns import Elites, returns
 from qdbench.metrics.robustness import Reevaluations, corrected_archive, losses, split_half
 from qdbench.metrics.scores import (
     Scores,
@@ -153,12 +155,22 @@ class PlacedRun:
             **{loss(name): lost[name] for name in CURVES},
             "corrected_alive_share": np.nan if lives is None or not lives.size else float(lives.mean()),
             "corrected_alive_qd_score": after.alive_qd_score,
+            **self._alone(point),
             "lost_elites": float(again.lost),
             "split_half_coverage": halves.coverage,
             "split_half_qd_score": halves.qd_score,
             "fitness_deviation": of_fitness,
             "descriptor_deviation": of_descriptor,
         }
+
+    def _alone(self, point: CorrectionPoint) -> dict[str, float]:
+        """Return what does not depend on the size of the final archive, on the fixed interval."""
+        rows, again, fixed = self.rows, self.reevaluations(point), fixed_interval(self.run)
+        some = Reevaluations(again.fitness[rows], again.descriptors[rows])
+        elites = Elites(point.fitness[rows], point.descriptors[rows])
+        (thinned,) = rarefied_losses(self.geometry, elites.fitness, some, fixed, [RAREFIED_TO])
+        lost = {f"rarefied_{loss(name)}": value for name, value in asdict(thinned).items()}
+        return lost | asdict(returns(self.geometry, elites, some, fixed))
 
     def _lives(self, point: CorrectionPoint) -> NDArray[np.bool_] | None:
         """Return which re-evaluations lived to the end, (n, N); None if the task has no episodes."""

@@ -87,7 +87,7 @@ def impossible_warning(path: Path, bounds: Interval, found: Interval) -> str:
     if not (least < low or most > high):
         return ""
     return (
-        f"a fitness of {path} is outside the task's fitness_bounds [{low:.10g}, {high:.10g}]: its values "
+        f"a fitness of {path} is outside the task's fitness bounds [{low:.10g}, {high:.10g}]: its values "
         f"span [{least:.10g}, {most:.10g}]. Algorithms rely on these bounds."
     )
 

@@ -9,6 +9,7 @@ from math import isnan
 from typing import Literal
 
 from qdbench.metrics.numbers import count, percent, significant
+from qdbench.metrics.rarefied import RAREFIED_TO
 
 Values = Mapping[str, float]
 """All metrics of one run by name; NaN if undefined."""
@@ -20,6 +21,8 @@ ONE_SAMPLE = "Undefined with one re-evaluation per elite; use at least two."
 NONE_LEFT = "Undefined: the corrected archive is empty."
 EMPTY = "Undefined: the archive is empty."
 NO_EPISODE = "Undefined: the task has no episode_length, so no elite lives to the end of an episode."
+TOO_FEW = f"Undefined: the archive has fewer than {RAREFIED_TO} elites."
+NO_INTERIOR = "Undefined: no elite is in a cell of a grid that is not at its border."
 NO_RANGE = "Undefined: all elites have the same fitness."
 
 
@@ -41,6 +44,12 @@ def _no_range(values: Values) -> str:
 
 def _no_lives(values: Values) -> str:
     return NO_EPISODE if isnan(values["alive_coverage"]) else EMPTY
+
+
+def _not_rarefied(values: Values) -> str:
+    if isnan(values["coverage_share"]):
+        return NO_CELLS
+    return TOO_FEW if values["coverage"] < RAREFIED_TO else NOTHING_TO_LOSE
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,18 @@ _ALL = (
     _corrected("qd_score_loss", "QD score loss", reason=NOTHING_TO_LOSE, better="lower", format=percent),
     _corrected("max_fitness_loss", "max fitness loss",
                reason=_no_maximum_to_lose, better="lower", format=percent),
+    _corrected("rarefied_coverage_loss", f"coverage loss of {RAREFIED_TO} random elites",
+               reason=_not_rarefied, better="lower", format=percent, role="shown"),
+    _corrected("rarefied_qd_score_loss", f"QD score loss of {RAREFIED_TO} random elites",
+               reason=_not_rarefied, better="lower", format=percent, role="shown"),
+    _corrected("return_rate", "re-evaluations back in the elite's cell", reason=EMPTY, format=percent),
+    _corrected("interior_return_rate", "re-evaluations back in the elite's cell, inner cells",
+               reason=NO_INTERIOR, format=percent, role="shown"),
+    _corrected("displacement", "displacement (cells)", better="lower"),
+    _corrected("fitness_luck", "fitness luck (share of the interval)", better="lower", role="shown"),
+    _corrected("descriptor_luck", "descriptor luck (cells)", better="lower", role="shown"),
+    _corrected("lucky_share", "elites above their own mean fitness",
+               better="lower", format=percent, role="shown"),
     _corrected("lost_elites", "elites lost to an invalid re-evaluation", better="lower", role="shown"),
     _corrected("split_half_coverage", "split-half coverage",
                reason=_no_cell_twice, format=count, role="shown"),
