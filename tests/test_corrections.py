@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
 
 import qdbench
 from conftest import Cli
@@ -28,11 +29,10 @@ from qdbench.metrics.metric import CURVES
 from qdbench.metrics.profile import profile
 from qdbench.metrics.robustness import (
     Reevaluations,
-    SplitHalf,
     by_samples,
     corrected_archive,
+    extrapolated,
     losses,
-    split_half,
 )
 from qdbench.metrics.scores import Scores, scores
 from qdbench.store.corrections_file import Corrections
@@ -139,18 +139,39 @@ def test_a_corrected_archive_is_filled_by_the_usual_rule() -> None:
     assert [s.coverage for s in by_samples(GRID, again, (0.0, 5.0))] == [3, 3]  # lost from the first on
 
 
-def test_split_halves_choose_by_one_and_score_by_the_other() -> None:
-    fitness = np.array([[9.0, 1.0, 9.0, 1.0], [5.0, 5.0, 5.0, 5.0]])  # both in one cell
-    places = np.full((2, 4, 1), 0.35)
-    found = split_half(GRID, Reevaluations(fitness, places), (0.0, 10.0))
-    # even samples choose the first (9), the others score it 1; odd ones choose the second, scored 5
-    assert found.qd_score == pytest.approx((0.1 + 0.5) / 2)
-    assert found.coverage == 1.0
-    places[0, ::2] = 0.95  # the halves disagree on the place of the first
-    assert split_half(GRID, Reevaluations(fitness, places), (0.0, 10.0)).coverage == pytest.approx(1.0)
-    lost = np.array([[9.0, np.nan, 9.0, 1.0], [5.0, 5.0, 5.0, 5.0]])  # takes no other elite's place
-    assert split_half(GRID, Reevaluations(lost, places), (0.0, 10.0)) == SplitHalf(1.0, 0.5)
-    assert np.isnan(split_half(GRID, Reevaluations(fitness, places)[:1], (0.0, 10.0)).qd_score)
+@pytest.mark.parametrize("n", [4, 5])
+def test_scores_are_extrapolated_from_half_and_all_of_the_samples(n: int) -> None:
+    rng = stream(0, "extrapolated", n)
+    fitness = rng.uniform(0, 10, (30, n))
+    places = 0.4 + rng.normal(0, 0.2, (30, n, 1))
+    fitness[3, 1] = np.nan
+
+    def plain(samples: list[int]) -> NDArray[np.float64]:
+        best: dict[int, float] = {}
+        for i in range(30):
+            if i != 3:  # it is lost, whatever is looked at
+                cell = min(max(int(places[i, samples, 0].mean() * 10), 0), 9)
+                best[cell] = max(best.get(cell, 0.0), fitness[i, samples].mean() / 10)
+        return np.array([len(best), sum(best.values())])
+
+    halves = [[*range(0, n, 2)], [*range(1, n, 2)]]
+    half, inverse = np.mean([plain(s) for s in halves], axis=0), np.mean([1 / len(s) for s in halves])
+    slope = (half - plain([*range(n)])) / (inverse - 1 / n)  # over 1/N
+    coverage, score = plain([*range(n)]) - slope / n
+    found = extrapolated(GRID, Reevaluations(fitness, places), (0.0, 10.0))
+    assert (found.coverage, found.qd_score) == pytest.approx((max(coverage, 0), max(score, 0)))
+    assert np.isnan(extrapolated(GRID, Reevaluations(fitness, places)[:1], (0.0, 10.0)).qd_score)
+
+
+def test_the_extrapolation_is_nearer_to_the_truth_than_the_corrected_coverage() -> None:
+    rng, n, errors = stream(0, "limit"), 16, []
+    places = 0.35 + 0.1 * rng.random((300, 1, 1))  # the true means are in two cells
+    for _ in range(20):
+        again = Reevaluations(rng.random((300, n)), places + rng.normal(0, 0.3, (300, n, 1)))
+        plain = by_samples(GRID, again, (0.0, 1.0), [n])[0].coverage
+        errors.append((plain - 2, extrapolated(GRID, again, (0.0, 1.0)).coverage - 2))
+    plain_error, error = np.sqrt(np.mean(np.square(errors), axis=0))
+    assert error < 0.8 * plain_error
 
 
 @pytest.mark.parametrize("algorithm", registry.BUILT_IN)

@@ -33,7 +33,7 @@ from qdbench.analysis.warnings_of_runs import Suspect, in_words, suspect
 from qdbench.archives.archive import Archive
 from qdbench.checks import checked_function, checked_names, checked_paths, shown
 from qdbench.errors import InvalidInput, QdbenchError
-from qdbench.metrics.robustness import SplitHalf, by_samples
+from qdbench.metrics.robustness import Extrapolated, by_samples
 from qdbench.metrics.scores import scores
 from qdbench.store.corrections_file import CorrectionPoint
 from qdbench.store.loading import StoredRun
@@ -80,7 +80,7 @@ class BySamples:
     counts: NDArray[np.float64]  #: (m,)
     coverage: NDArray[np.float64]  #: (m,)
     qd_score: NDArray[np.float64]  #: (m,)
-    split_half: SplitHalf
+    extrapolated: Extrapolated
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,7 +373,7 @@ def _corrected(
         np.array(counts, np.float64),
         np.array([score.coverage for score in found], np.float64),
         np.array([score.qd_score for score in found]),
-        SplitHalf(values["split_half_coverage"], values["split_half_qd_score"]),
+        Extrapolated(values["extrapolated_coverage"], values["extrapolated_qd_score"]),
     )
     return Corrected(again.n_samples, fitness.copy(), curve)
 

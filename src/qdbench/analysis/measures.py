@@ -17,7 +17,7 @@ from qdbench.metrics.lives import lived, lived_again, mostly
 from qdbench.metrics.metric import CURVES, METRICS, SELF_NORMALISED, corrected, loss, per_cell
 from qdbench.metrics.rarefied import RAREFIED_TO, rarefied_losses
 from qdbench.metrics.returns import Elites, returns
-from qdbench.metrics.robustness import Reevaluations, corrected_archive, losses, split_half
+from qdbench.metrics.robustness import Reevaluations, corrected_archive, extrapolated, losses
 from qdbench.metrics.scores import (
     Scores,
     fittest,
@@ -148,7 +148,7 @@ class PlacedRun:
         after = scores(left.fitness, interval, alive)
         fixed = fixed_interval(self.run)  # losses always use it, whatever the interval of the scores
         lost = asdict(losses(scores(self.fitness, fixed), scores(left.fitness, fixed)))
-        halves = split_half(self.geometry, again, interval)
+        limit = extrapolated(self.geometry, again, interval)
         of_fitness, of_descriptor = deviations(again)
         return {
             **{corrected(name): value for name, value in _plain(after).items()},
@@ -157,8 +157,8 @@ class PlacedRun:
             "corrected_alive_qd_score": after.alive_qd_score,
             **self._alone(point),
             "lost_elites": float(again.lost),
-            "split_half_coverage": halves.coverage,
-            "split_half_qd_score": halves.qd_score,
+            "extrapolated_coverage": limit.coverage,
+            "extrapolated_qd_score": limit.qd_score,
             "fitness_deviation": of_fitness,
             "descriptor_deviation": of_descriptor,
         }

@@ -34,10 +34,6 @@ def _one_sample(values: Values) -> str:
     return ONE_SAMPLE if values["corrected_coverage"] else NONE_LEFT
 
 
-def _no_cell_twice(values: Values) -> str:
-    return _one_sample(values) if isnan(values["split_half_qd_score"]) else NO_CELLS
-
-
 def _no_range(values: Values) -> str:
     return NO_RANGE if values["coverage"] else EMPTY
 
@@ -65,7 +61,7 @@ class Metric:
     needs_correction: bool = False
     role: Literal["tested", "shown"] = "tested"
     """Whether pairs of algorithms are tested by it. Some metrics are only shown: shares repeat their counts,
-    deviations and lost elites describe the noise, split halves check the corrected metrics, and a
+    lives, luck, deviations and lost elites describe, extrapolated scores check the corrected ones, and a
     self-normalised score cannot compare two archives."""
 
     def why_undefined(self, values: Values) -> str:
@@ -112,9 +108,9 @@ _ALL = (
     _corrected("lucky_share", "elites above their own mean fitness",
                better="lower", format=percent, role="shown"),
     _corrected("lost_elites", "elites lost to an invalid re-evaluation", better="lower", role="shown"),
-    _corrected("split_half_coverage", "split-half coverage",
-               reason=_no_cell_twice, format=count, role="shown"),
-    _corrected("split_half_qd_score", "split-half QD score", reason=_one_sample, role="shown"),
+    _corrected("extrapolated_coverage", "corrected coverage, extrapolated",
+               reason=ONE_SAMPLE, format=count, role="shown"),
+    _corrected("extrapolated_qd_score", "corrected QD score, extrapolated", reason=ONE_SAMPLE, role="shown"),
     _corrected("fitness_deviation", "deviation of re-evaluated fitness",
                reason=_one_sample, better="neither", role="shown"),
     _corrected("descriptor_deviation", "deviation of re-evaluated descriptor",
