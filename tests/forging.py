@@ -24,7 +24,7 @@ VALUES: list[Any] = [
     float("nan"), float("inf"), "", "x", "grid", "x" * 5000, "\x1b[31mred\x07\n", "$\\frac{", "\ud800",
     "../../elsewhere", "<script>", [], {}, [1, 2], [[0, 1]], {"a": 1}, DEEP, list(range(5000)),
 ]  # fmt: skip
-BLOCK = struct.Struct("<IIIIqddd")
+BLOCK = struct.Struct("<IIIIIddd")
 
 
 def pick(rng: Rng, choices: Any) -> Any:
@@ -215,8 +215,8 @@ def forged_log(data: bytes, rng: Rng) -> bytes:
     at = 12 + length + 4
     head, blocks = data[:at], []
     while at + BLOCK.size <= len(data):
-        n, dimensions = BLOCK.unpack_from(data, at)[2:4]
-        end = at + BLOCK.size + 8 * n * (1 + dimensions)
+        n, dimensions, width = BLOCK.unpack_from(data, at)[2:5]
+        end = at + BLOCK.size + n * (8 * (1 + dimensions) + width)
         blocks.append(data[at:end])
         at = end + 4
     i = int(rng.integers(len(blocks)))
@@ -237,7 +237,7 @@ def forged_log(data: bytes, rng: Rng) -> bytes:
         if place < 4:
             numbers[place] = pick(rng, [0, 1, numbers[place] + 1, 2**32 - 1])
         elif place < 8:
-            numbers[place] = pick(rng, [0, -1, 2**40] if place == 4 else [-1.0, np.nan, np.inf, 0.0])
+            numbers[place] = pick(rng, [0, 2, 3, 2**32 - 1] if place == 4 else [-1.0, np.nan, np.inf, 0.0])
         body = bytearray(blocks[i][BLOCK.size :])
         if place == 8:
             at = 8 * int(rng.integers(len(body) // 8))

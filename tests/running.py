@@ -62,7 +62,13 @@ def results(path: Path) -> dict[str, Any]:
     assert run.status == "finished"
     archive = run.archive
     elites = {field.name: getattr(archive.elites, field.name) for field in fields(archive.elites)}
-    arrays = {**elites, "cells": archive.cells, **archive.geometry.arrays(), **run.metrics}
+    arrays = {
+        **elites,
+        "cells": archive.cells,
+        "steps": archive.steps,
+        **archive.geometry.arrays(),
+        **run.metrics,
+    }
     exact = {name: array.tobytes() for name, array in arrays.items() if name not in TIMES}
     about = {"kind": archive.geometry.kind, "n_evaluations": archive.n_evaluations}
     return {**about, "determinants": run.record.determinants, **exact}

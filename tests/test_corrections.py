@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
 
 import qdbench
 from conftest import Cli
@@ -28,11 +29,10 @@ from qdbench.metrics.metric import CURVES
 from qdbench.metrics.profile import profile
 from qdbench.metrics.robustness import (
     Reevaluations,
-    SplitHalf,
     by_samples,
     corrected_archive,
+    extrapolated,
     losses,
-    split_half,
 )
 from qdbench.metrics.scores import Scores, scores
 from qdbench.store.corrections_file import Corrections
@@ -86,6 +86,27 @@ def test_the_profile_is_exact_and_its_area_is_the_qd_score(fitness: Any, thresho
     assert found.area(-10, 20) == pytest.approx((middle + 10).sum(), abs=1e-9)
 
 
+@given(
+    fitness=arrays(float, st.integers(1, 30), elements=FITNESS),
+    low=FITNESS,
+    width=st.floats(0.1, 60),
+    better=st.floats(0, 40),
+    data=st.data(),
+)
+def test_the_qd_score_is_the_area_under_the_profile_and_never_falls(
+    fitness: Any, low: float, width: float, better: float, data: Any
+) -> None:
+    interval = (low, low + width)
+    score = scores(fitness, interval).qd_score
+    assert score == pytest.approx(profile(fitness).area(*interval) / (interval[1] - interval[0]), abs=1e-9)
+    assert 0 <= score <= len(fitness) * (1 + 1e-12)
+    filled = np.append(fitness, data.draw(FITNESS))
+    improved = fitness.copy()
+    improved[data.draw(st.integers(0, len(fitness) - 1))] += better
+    for after in (filled, improved):
+        assert scores(after, interval).qd_score >= score - 1e-9
+
+
 def test_losses_are_undefined_where_there_is_nothing_to_lose() -> None:
     before, after = Scores(10, 5.0, -3.0, 0.0, 0.0), Scores(12, 4.0, -6.0, 0.0, 0.0)
     found = losses(before, after)
@@ -118,18 +139,39 @@ def test_a_corrected_archive_is_filled_by_the_usual_rule() -> None:
     assert [s.coverage for s in by_samples(GRID, again, (0.0, 5.0))] == [3, 3]  # lost from the first on
 
 
-def test_split_halves_choose_by_one_and_score_by_the_other() -> None:
-    fitness = np.array([[9.0, 1.0, 9.0, 1.0], [5.0, 5.0, 5.0, 5.0]])  # both in one cell
-    places = np.full((2, 4, 1), 0.35)
-    found = split_half(GRID, Reevaluations(fitness, places), (0.0, 10.0))
-    # even samples choose the first (9), the others score it 1; odd ones choose the second, scored 5
-    assert found.qd_score == pytest.approx((0.1 + 0.5) / 2)
-    assert found.coverage == 1.0
-    places[0, ::2] = 0.95  # the halves disagree on the place of the first
-    assert split_half(GRID, Reevaluations(fitness, places), (0.0, 10.0)).coverage == pytest.approx(1.0)
-    lost = np.array([[9.0, np.nan, 9.0, 1.0], [5.0, 5.0, 5.0, 5.0]])  # takes no other elite's place
-    assert split_half(GRID, Reevaluations(lost, places), (0.0, 10.0)) == SplitHalf(1.0, 0.5)
-    assert np.isnan(split_half(GRID, Reevaluations(fitness, places)[:1], (0.0, 10.0)).qd_score)
+@pytest.mark.parametrize("n", [4, 5])
+def test_scores_are_extrapolated_from_half_and_all_of_the_samples(n: int) -> None:
+    rng = stream(0, "extrapolated", n)
+    fitness = rng.uniform(0, 10, (30, n))
+    places = 0.4 + rng.normal(0, 0.2, (30, n, 1))
+    fitness[3, 1] = np.nan
+
+    def plain(samples: list[int]) -> NDArray[np.float64]:
+        best: dict[int, float] = {}
+        for i in range(30):
+            if i != 3:  # it is lost, whatever is looked at
+                cell = min(max(int(places[i, samples, 0].mean() * 10), 0), 9)
+                best[cell] = max(best.get(cell, 0.0), fitness[i, samples].mean() / 10)
+        return np.array([len(best), sum(best.values())])
+
+    halves = [[*range(0, n, 2)], [*range(1, n, 2)]]
+    half, inverse = np.mean([plain(s) for s in halves], axis=0), np.mean([1 / len(s) for s in halves])
+    slope = (half - plain([*range(n)])) / (inverse - 1 / n)  # over 1/N
+    coverage, score = plain([*range(n)]) - slope / n
+    found = extrapolated(GRID, Reevaluations(fitness, places), (0.0, 10.0))
+    assert (found.coverage, found.qd_score) == pytest.approx((max(coverage, 0), max(score, 0)))
+    assert np.isnan(extrapolated(GRID, Reevaluations(fitness, places)[:1], (0.0, 10.0)).qd_score)
+
+
+def test_the_extrapolation_is_nearer_to_the_truth_than_the_corrected_coverage() -> None:
+    rng, n, errors = stream(0, "limit"), 16, []
+    places = 0.35 + 0.1 * rng.random((300, 1, 1))  # the true means are in two cells
+    for _ in range(20):
+        again = Reevaluations(rng.random((300, n)), places + rng.normal(0, 0.3, (300, n, 1)))
+        plain = by_samples(GRID, again, (0.0, 1.0), [n])[0].coverage
+        errors.append((plain - 2, extrapolated(GRID, again, (0.0, 1.0)).coverage - 2))
+    plain_error, error = np.sqrt(np.mean(np.square(errors), axis=0))
+    assert error < 0.8 * plain_error
 
 
 @pytest.mark.parametrize("algorithm", registry.BUILT_IN)

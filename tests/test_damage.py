@@ -80,7 +80,7 @@ def test_another_format_or_task_version_is_refused(tmp_path: Path) -> None:
     for found, words in ((7, "of a later"), (1, "of an earlier")):
         write_json(path / "run.json", {**content, "format": found})
         with pytest.raises(
-            DamagedFile, match=f"has format {found}, {words} qdbench; this one reads format 2"
+            DamagedFile, match=f"has format {found}, {words} qdbench; this one reads format 3"
         ):
             qdbench.load(path)
 

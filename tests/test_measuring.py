@@ -121,21 +121,26 @@ def test_a_target_that_was_passed_before_it_was_given_is_refused(tmp_path: Path)
 
 
 def test_corrected_means_outside_the_interval_are_told(tmp_path: Path) -> None:
-    def worse_again(solutions: NDArray[np.float32], seeds: NDArray[np.uint64]) -> tuple[Any, Any]:
+    def better_again(solutions: NDArray[np.float32], seeds: NDArray[np.uint64]) -> tuple[Any, Any]:
         first = np.isin(seeds, used) if used else np.zeros(len(seeds), bool)
         if not used:
             used.extend(seeds.tolist())
             first[:] = True
-        return np.where(first, 1.0, -1.0), solutions[:, :2].astype(np.float64)
+        return np.where(first, 1.0, 3.0), solutions[:, :2].astype(np.float64)
 
     used: list[int] = []
-    task = replace(noisy(2), function=worse_again, fitness_bounds=(0.0, 2.0))
+    task = replace(noisy(2), function=better_again, fitness_bounds=(0.0, 4.0), score_interval=(0.5, 2.0))
     path = run(tmp_path, task, "map_elites", 0, batch_size=200)
     assert load(path).record.totals.lowest_fitness == 1.0
-    (sentence,) = warnings_of([load(path)], (0.0, 2.0))
-    assert sentence.startswith(
-        f"a corrected fitness of {path} is outside the interval: its values span [-1, -1]"
+    assert not warnings_of([load(path)], (1.5, 4.0))  # below the interval is ordinary
+    n = len(load(path).archive)
+    (sentence,) = warnings_of([load(path)], (0.5, 2.0))
+    assert sentence == (
+        f"{path}: {n:,} elites have a corrected fitness above the interval of the QD score (up to 3). Each "
+        "counts as 1."
     )
+    (other,) = warnings_of([load(path)], (-1.0, 0.5))[:1]
+    assert f"{n:,} elites have a fitness above the interval of the QD score (up to 1)" in other
     assert compare([path]).tasks[0].warnings == (sentence,)
     assert measured(path).warnings == [sentence]
 

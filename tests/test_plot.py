@@ -20,7 +20,7 @@ from qdbench.algorithms.registry import BUILT_IN, IN_EXTRAS
 from qdbench.analysis.measured import MeasuredTask, measure, sample_counts
 from qdbench.analysis.measures import PlacedRun, final, fixed_interval
 from qdbench.metrics.metric import CURVES
-from qdbench.metrics.robustness import by_samples, split_half
+from qdbench.metrics.robustness import by_samples, extrapolated
 from qdbench.metrics.scores import self_normalised_qd_score
 from qdbench.reports import style
 from qdbench.reports.archives import archives_figure
@@ -31,7 +31,7 @@ from qdbench.reports.figures import (
     paper_figure,
     self_normalised_figure,
 )
-from qdbench.reports.samples import samples_band, samples_figure, split_halves
+from qdbench.reports.samples import limits, samples_band, samples_figure
 from qdbench.reports.style import looks, save_figure
 from qdbench.store.files import read_json
 from running import carry_out, rewrite
@@ -74,16 +74,14 @@ def test_by_samples_agrees_with_the_metrics_room(measured: MeasuredTask) -> None
             got = one.corrected.by_samples
             np.testing.assert_array_equal(got.coverage, [score.coverage for score in expected])
             np.testing.assert_array_equal(got.qd_score, [score.qd_score for score in expected])
-            half = split_half(where, again, (-20.0, 10.0))
-            np.testing.assert_array_equal(got.split_half.qd_score, half.qd_score)
-            np.testing.assert_array_equal(got.split_half.coverage, half.coverage)
+            limit = extrapolated(where, again, (-20.0, 10.0))
+            np.testing.assert_array_equal(got.extrapolated.qd_score, limit.qd_score)
+            np.testing.assert_array_equal(got.extrapolated.coverage, limit.coverage)
         corrected = variant.corrected
         band = samples_band([one.by_samples for one in corrected], "qd_score")
         by_hand = [[one.by_samples.qd_score[i] for one in corrected] for i in range(5)]
         np.testing.assert_allclose(band.middle, [np.median(values) for values in by_hand])
-        assert split_halves(corrected, "qd_score") == [
-            one.by_samples.split_half.qd_score for one in corrected
-        ]
+        assert limits(corrected, "qd_score") == [one.by_samples.extrapolated.qd_score for one in corrected]
 
 
 def test_the_typical_replication_is_the_median_one(measured: MeasuredTask) -> None:

@@ -75,7 +75,7 @@ def test_a_fitness_outside_the_interval_is_told(tmp_path: Path, capsys: pytest.C
         tmp_path / "results", replace(noisy(2), fitness_bounds=(0.0, 1.0)), "map_elites", 0, corrections=0
     )
     plot.plot([tmp_path / "results"], out=tmp_path / "figures")
-    warning = f"warning: a fitness of {path} is outside the interval"
+    warning = f"warning: a fitness of {path} is outside the task's fitness bounds"
     assert warning in capsys.readouterr().err
 
 

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from qdbench import load
 from qdbench.analysis.measures import PlacedRun, curves, final
+from qdbench.metrics.lives import lived, mostly
 from qdbench.metrics.profile import profile
-from toy_runs import ALGORITHMS, BOUNDS, SEEDS, TASKS, make_all
+from qdbench.seeds import numbered_seeds
+from toy_runs import ALGORITHMS, BOUNDS, LENGTH, SEEDS, TASKS, make, make_all, mortal
 
 
 @pytest.fixture(scope="module")
@@ -63,16 +65,19 @@ def plain_deviations(corrected: Any) -> tuple[float, float]:
     return tuple(np.median(found, axis=0).tolist())
 
 
-def plain_metrics(folder: Path) -> tuple[dict[str, float], NDArray[Any], NDArray[Any]]:
+def plain_metrics(
+    folder: Path, interval: tuple[float, float] = BOUNDS
+) -> tuple[dict[str, float], NDArray[Any], NDArray[Any]]:
     arrays, corrected = (dict(np.load(folder / name)) for name in ("archive.npz", "corrected.npz"))
-    low, high = BOUNDS
+    low, high = interval
     before, after = arrays["fitness"], plain_corrected(arrays, corrected)
     found: dict[str, float] = {}
     for prefix, fitness in (("", before), ("corrected_", after)):
         found[f"{prefix}coverage"] = len(fitness)
-        found[f"{prefix}qd_score"] = ((fitness - low) / (high - low)).sum()
+        normalised = [min(max((f - low) / (high - low), 0.0), 1.0) for f in fitness.tolist()]
+        found[f"{prefix}qd_score"] = sum(normalised)
         found[f"{prefix}max_fitness"] = fitness.max()
-        found[f"{prefix}mean_fitness"] = ((fitness - low) / (high - low)).mean()
+        found[f"{prefix}mean_fitness"] = sum(normalised) / len(normalised)
     for name in ("coverage", "qd_score", "max_fitness"):
         found[f"{name}_loss"] = (found[name] - found[f"corrected_{name}"]) / found[name]
     found["self_normalised_qd_score"] = ((before - before.min()) / np.ptp(before)).sum()
@@ -105,3 +110,66 @@ def test_plain_numpy_finds_the_same_in_the_files(task: str, algorithm: str, resu
             area = np.ptp(BOUNDS) * ((plain - BOUNDS[0]) / np.ptp(BOUNDS)).sum()
             assert staircase.area(*BOUNDS) == pytest.approx(area)
     assert lost > 0  # one in a hundred is invalid
+
+
+def plain_lives(folder: Path, interval: tuple[float, float]) -> dict[str, float]:
+    """Return the metrics of elites that lived to the end, elite by elite."""
+    arrays, corrected = (dict(np.load(folder / name)) for name in ("archive.npz", "corrected.npz"))
+    low, high = interval
+    alive, score = 0, 0.0
+    for fitness, steps, numbers in zip(
+        arrays["fitness"], arrays["steps"], arrays["evaluations"], strict=True
+    ):
+        if all(s == LENGTH for s, number in zip(steps, numbers, strict=True) if number >= 0):
+            alive += 1
+            score += min(max((fitness - low) / (high - low), 0.0), 1.0)
+    rows = corrected[f"point_{int(corrected['n_points']) - 1}_rows"]
+    lives = corrected["steps"][rows]
+    valid = ~np.isnan(corrected["fitness"][rows])
+    return {
+        "alive_coverage": alive,
+        "alive_share": alive / len(arrays["fitness"]),
+        "alive_qd_score": score,
+        "corrected_alive_share": np.mean([(s == LENGTH) & v for s, v in zip(lives, valid, strict=True)]),
+    }
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_lives_and_a_clipped_score_are_found_in_the_files(algorithm: str, tmp_path: Path) -> None:
+    task, interval = mortal(), (8.0, 9.5)
+    folder = make(tmp_path / "run", task, algorithm, evaluations=400)
+    run = load(folder)
+    fitness = run.archive.fitness
+    assert fitness.min() < interval[0]
+    assert fitness.max() > interval[1]
+    expected = plain_metrics(folder, interval)[0] | plain_lives(folder, interval)
+    found = final(run, interval)
+    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-9)
+    assert 0 < found["alive_share"] < 1
+    assert 0 < found["corrected_alive_qd_score"] <= found["corrected_qd_score"]
+    rows = run.metrics
+    for name in ("qd_score", "alive_coverage", "alive_qd_score"):
+        assert rows[name][-1] == found[name]
+    assert rows["steps"][-1] == sum(
+        int(s % LENGTH) if s % 4 == 0 else LENGTH for s in map(int, plain_seeds(folder))
+    )
+    possible = curves(run, BOUNDS).values["qd_score"]
+    assert possible[-1] == pytest.approx(plain_metrics(folder)[0]["qd_score"])
+    assert np.isnan(curves(run, (8.0, 9.0)).values["qd_score"][-1])  # cut off: the sums cannot tell
+
+
+def plain_seeds(folder: Path) -> NDArray[np.uint64]:
+    record = load(folder).record
+    n = record.totals.evaluations
+    return numbered_seeds(record.seed, "run", record.algorithm.name, first=0, n=n)
+
+
+def test_at_least_half_of_the_reevaluations_must_live() -> None:
+    alive = np.array([[True, True, False, False], [True, False, False, False], [True] * 4])
+    assert mostly(alive).tolist() == [True, False, True]
+    steps = np.array([[300, 0], [300, 299], [7, 300]], np.uint16)
+    numbers = np.array([[4, -1], [5, 6], [7, 8]])
+    found = lived(steps, numbers, 300)
+    assert found is not None
+    assert found.tolist() == [True, False, False]
+    assert lived(steps, numbers, None) is None

@@ -171,7 +171,9 @@ def test_what_must_not_be_overlooked_is_on_top(tmp_path: Path) -> None:
     root, found = written(tmp_path / "w.html", tmp_path / "r")
     shown = next(root.all("header")).text
     assert all(warning in shown for warning in found.warnings)
-    for words in ("is outside the interval", "seconds are left out", "hopper_uni: the descriptor is a share"):
+    assert "is outside the task's fitness bounds" in shown
+    assert "elites have a corrected fitness above the interval of the QD score" in shown
+    for words in ("seconds are left out", "hopper_uni: the descriptor is a share"):
         assert words in shown
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,14 @@ import pytest
 
 import qdbench
 from conftest import ROOT, Cli
-from qdbench import BrokenAlgorithm, DamagedFile, Evaluated, Problem, QdbenchError, stream
+from qdbench import BrokenAlgorithm, DamagedFile, Evaluated, InvalidInput, Problem, QdbenchError, stream
 from qdbench.algorithms.map_elites import MapElites
 from qdbench.policy import Parameters
+from qdbench.store.files import write_npz
 from qdbench.store.folder import RunFolder
 from qdbench.store.told_log import Told, ToldLog, checksum
 from running import command, finished, folder, results, wait_for_rows
+from toy_runs import make, mortal
 
 
 class ThreeMethods:
@@ -143,6 +145,54 @@ def test_means_of_samples_pass(tmp_path: Path) -> None:
     assert (qdbench.load(path).archive.elites.samples == 2).all()
 
 
+@pytest.mark.parametrize("algorithm", ["map_elites", "random_search"])
+@pytest.mark.parametrize("lost", ["", "checkpoint.npz", "told.log"])
+def test_lives_survive_an_interruption(algorithm: str, lost: str, tmp_path: Path) -> None:
+    whole = make(tmp_path / "whole", mortal(), algorithm, corrections=0, evaluations=400)
+    path = make(tmp_path / "run", mortal(), algorithm, corrections=0, evaluations=200)
+    if lost:
+        (path / lost).unlink()
+    make(path, mortal(), algorithm, corrections=0, evaluations=400)
+    assert results(path) == results(whole)
+    runs = [qdbench.load(one) for one in (path, whole)]
+    assert len({one.archive.steps.tobytes() for one in runs}) == 1
+    assert runs[0].archive.steps.dtype == np.uint16
+    assert len({one.metrics["alive_qd_score"].tobytes() for one in runs}) == 1
+    assert 0 < runs[0].metrics["alive_coverage"][-1] < runs[0].metrics["coverage"][-1]
+
+
+def test_forged_lives_are_noticed(tmp_path: Path) -> None:
+    path = make(tmp_path / "run", mortal(), corrections=0, evaluations=200)
+    with np.load(path / "checkpoint.npz") as file:
+        arrays = {name: file[name] for name in file.files}
+    write_npz(path / "checkpoint.npz", arrays | {"steps": np.full_like(arrays["steps"], 300)})
+    make(path, mortal(), corrections=0, evaluations=400)  # told again
+    whole = make(tmp_path / "whole", mortal(), corrections=0, evaluations=400)
+    assert results(path) == results(whole)
+    with np.load(path / "archive.npz") as file:
+        arrays = {name: file[name] for name in file.files}
+    write_npz(path / "archive.npz", arrays | {"steps": np.full_like(arrays["steps"], 300)})
+    (found,) = qdbench.verify(path, task=mortal())
+    assert any("differs from what the algorithm was told" in problem for problem in found.problems)
+
+
+def test_another_score_interval_is_measured_again_without_simulating(tmp_path: Path) -> None:
+    def refuse(*_: Any) -> Any:
+        raise AssertionError
+
+    path = make(tmp_path / "run", mortal(version=1), corrections=1)
+    other = mortal(version=1, score_interval=(0.0, 10.0))
+    expected = make(tmp_path / "other", other, corrections=1)
+    with pytest.raises(InvalidInput, match=r"different score intervals: .*8.0, 9.5.*nothing is simulated"):
+        qdbench.measure([path, make(tmp_path / "third", other, seed=1)])
+    before = (path / "corrected.npz").read_bytes()
+    make(path, replace(other, function=refuse), corrections=1)
+    assert qdbench.load(path).record.facts.score_interval == (0.0, 10.0)
+    assert results(path) == results(expected)
+    assert qdbench.load(path).metrics["qd_score"][-1] > 0
+    assert (path / "corrected.npz").read_bytes() == before
+
+
 def log_of(path: Path) -> tuple[ToldLog, list[Told]]:
     log = ToldLog(path / "told.log", qdbench.load(path).record.determinants)
     found = []
@@ -160,9 +210,10 @@ def test_the_log_holds_what_was_told(tmp_path: Path) -> None:
     fitness = np.concatenate([told.fitness for told in found])
     elites = run.archive.elites
     assert np.array_equal(fitness[elites.evaluations[:, 0]], elites.fitness)
-    again, places = log.outcomes(elites.evaluations[:, 0])
+    again, places, steps = log.outcomes(elites.evaluations[:, 0])
     assert np.array_equal(again, elites.fitness)
     assert np.array_equal(places, elites.descriptors)
+    assert np.array_equal(steps, run.archive.steps[:, 0])
     log.close()
     solutions = stream(0, "x").random((5, 7), np.float32)
     assert checksum(solutions) == checksum(np.asfortranarray(solutions)) != checksum(solutions[::-1])

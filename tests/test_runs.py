@@ -280,10 +280,21 @@ def test_seconds_end_a_run_and_continue_over_a_resume(tmp_path: Path) -> None:
         finished(tmp_path, evaluations=None)
 
 
+NARROW = "fitness_bounds=(-400, 1), score_interval=(-200, -150)"
+
+
 def test_a_fitness_outside_the_interval_is_told_at_once(bench: Cli) -> None:
     (bench.folder / "mine.py").write_text(
         (bench.folder / "mine.py").read_text().replace("(-400, 1)", "(-1, 1)")
     )
     done = bench(*command("map_elites", n=48))
     assert done.returncode == 0
-    assert "seed-3 has a fitness outside the task's interval [-1, 1]" in done.stderr
+    assert "seed-3 is outside the task's fitness bounds [-1, 1]: its values span [" in done.stderr
+    assert "above the interval of the QD score" not in done.stderr  # below it is ordinary
+    (bench.folder / "mine.py").write_text(
+        (bench.folder / "mine.py").read_text().replace("fitness_bounds=(-1, 1)", NARROW)
+    )
+    done = bench(*command("map_elites", n=48), "--out", "others")
+    assert "fitness bounds" not in done.stderr
+    assert "above the interval of the QD score [-200, -150]. An elite above it counts as 1." in done.stderr
+    assert "[-200, -150]" in done.stdout

@@ -49,7 +49,8 @@ def _tamper(run: StoredRun, **columns: Any) -> None:
     archive = run.archive
     elites = replace(archive.elites, **columns)
     path = run.path / "archive.npz"
-    write_archive(path, run.record.determinants, archive.n_evaluations, elites, archive.geometry)
+    steps = archive.steps
+    write_archive(path, run.record.determinants, archive.n_evaluations, elites, archive.geometry, steps)
 
 
 def test_a_changed_fitness_is_found_thrice(run: StoredRun) -> None:

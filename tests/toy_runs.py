@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qdbench import FunctionTask
+from qdbench import Evaluations, FunctionTask
 from qdbench.analysis.compare import Comparison, Entry
 from qdbench.store.files import read_json, write_json
 from running import carry_out
@@ -40,6 +40,25 @@ def toy(name: str, **changed: Any) -> FunctionTask:
         noisy=True,
     )
     return replace(task, **changed)
+
+
+LENGTH = 300
+
+
+class Mortal(FunctionTask):
+    """Episodes of 300 steps; by its seed, one evaluation in four ends early."""
+
+    def options(self) -> dict[str, Any]:
+        return {**super().options(), "episode_length": LENGTH}
+
+    def evaluate(self, solutions: Any, seeds: Any, **how: Any) -> Evaluations:
+        found, numbers = super().evaluate(solutions, seeds, **how), np.asarray(seeds, np.uint64)
+        steps = np.where(numbers % np.uint64(4) == 0, numbers % np.uint64(LENGTH), LENGTH)
+        return replace(found, steps=steps.astype(np.int64))
+
+
+def mortal(**changed: Any) -> Mortal:
+    return Mortal(**{**vars(toy("mortal")), "score_interval": (8.0, 9.5), **changed})
 
 
 def make(

@@ -48,6 +48,13 @@ def require_comparable(variants: Sequence[Variant]) -> None:
         raise InvalidInput(
             f"the runs of {task} are not of the same task: {different}; compare them separately"
         )
+    intervals = "; ".join(differing((run, {"": run.record.facts.score_interval}) for run in runs))
+    if intervals:
+        raise InvalidInput(
+            f"the runs of {task} have different score intervals: {intervals.strip()}. Their QD scores and "
+            "losses cannot be compared; give the command of each run again to measure it on the task's "
+            "present interval, nothing is simulated again"
+        )
     _require_one_budget(task, variants, runs)
     for variant in variants:
         options = "; ".join(differing((run, algorithm_facts(run)) for run in variant.runs))

@@ -20,18 +20,32 @@ from qdbench.analysis.comparable import (
     require_equal_reevaluations,
     times_comparable,
 )
-from qdbench.analysis.measures import Curves, Interval, On, PlacedRun, fixed_interval, pooled_interval
+from qdbench.analysis.measures import (
+    Curves,
+    Interval,
+    On,
+    PlacedRun,
+    fixed_interval,
+    pooled_interval,
+    possible_interval,
+)
 from qdbench.analysis.warnings_of_runs import Suspect, in_words, suspect
 from qdbench.archives.archive import Archive
 from qdbench.checks import checked_function, checked_names, checked_paths, shown
 from qdbench.errors import InvalidInput, QdbenchError
-from qdbench.metrics.robustness import SplitHalf, by_samples
+from qdbench.metrics.robustness import Extrapolated, by_samples
 from qdbench.metrics.scores import scores
 from qdbench.store.corrections_file import CorrectionPoint
 from qdbench.store.loading import StoredRun
 
-IntervalKind = Literal["fixed", "pooled"]
-"""The interval of the QD score: the task's fixed one, or the range of all fitness values of all runs."""
+IntervalKind = Literal["fixed", "pooled", "possible"]
+"""The interval of the QD score: the task's fixed one, the range of all fitness values of all runs, or the
+possible fitness."""
+INTERVALS: dict[IntervalKind, str] = {
+    "fixed": "the task's fixed interval",
+    "pooled": "the pooled interval of these runs",
+    "possible": "the interval of all possible fitness",
+}
 Paths: TypeAlias = str | Path | Iterable[str | Path]
 Progress = Callable[[int, int], None]
 """Called after each run with the number of measured runs and the number of all runs."""
@@ -51,8 +65,7 @@ class Yardstick:
 
     def __str__(self) -> str:
         low, high = (f"{bound:,.6g}".replace("-", "\N{MINUS SIGN}") for bound in self.interval)
-        whose = "the task's fixed interval" if self.kind == "fixed" else "the pooled interval of these runs"
-        return f"QD score on {whose} [{low}, {high}]{self.where}"
+        return f"QD score on {INTERVALS[self.kind]} [{low}, {high}]{self.where}"
 
     @property
     def where(self) -> str:
@@ -67,7 +80,7 @@ class BySamples:
     counts: NDArray[np.float64]  #: (m,)
     coverage: NDArray[np.float64]  #: (m,)
     qd_score: NDArray[np.float64]  #: (m,)
-    split_half: SplitHalf
+    extrapolated: Extrapolated
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +185,7 @@ class MeasuredTask:
     @property
     def suspicions(self) -> list[str]:
         """What must not be overlooked about single runs."""
-        found = in_words([one.suspect for one in self.measured_runs], self.by.interval)
+        found = in_words([one.suspect for one in self.measured_runs])
         return [*found, *(f"{self.task}: {words}" for words in self.changed_code)]
 
     @property
@@ -225,11 +238,11 @@ def measure(
     """Read and measure all finished runs in some folders, each once.
 
     `tasks` restricts it to tasks of these names. `interval` is the interval of the QD score: `fixed` is the
-    task's own, `pooled` is the range of all fitness values of all runs. `on` says which archive is measured:
-    `own` is each algorithm's own, `grid` is the task's grid. Raises InvalidInput if the runs cannot be
-    compared.
+    task's own, `pooled` is the range of all fitness values of all runs, `possible` is what the task allows.
+    `on` says which archive is measured: `own` is each algorithm's own, `grid` is the task's grid. Raises
+    InvalidInput if the runs cannot be compared.
     """
-    _require_one_of("interval", interval, ("fixed", "pooled"))
+    _require_one_of("interval", interval, (*INTERVALS,))
     _require_one_of("on", on, ("own", "grid"))
     checked_function("progress", progress)
     folders, only = tuple(checked_paths("results", results)), _names(tasks)
@@ -260,7 +273,7 @@ def as_measured(
     """Return the measurements of runs: those given, or new ones."""
     if not isinstance(results, Measured):
         return measure(results, tasks=tasks, interval=interval, on=on, progress=progress)
-    _require_one_of("interval", interval, ("fixed", "pooled"))
+    _require_one_of("interval", interval, (*INTERVALS,))
     _require_one_of("on", on, ("own", "grid"))
     checked_function("progress", progress)
     if _names(tasks) or (interval, on) != ("fixed", "own"):
@@ -315,7 +328,9 @@ def _typical(runs: Sequence[MeasuredRun]) -> int:
 
 def _interval(variants: Sequence[Variant], kind: IntervalKind) -> Interval:
     runs = [run for variant in variants for run in variant.runs]
-    interval = fixed_interval(runs[0]) if kind == "fixed" else pooled_interval(runs)
+    if kind != "pooled":
+        return fixed_interval(runs[0]) if kind == "fixed" else possible_interval(runs[0])
+    interval = pooled_interval(runs)
     if not interval[0] < interval[1]:
         raise InvalidInput(
             f"the runs of {variants[0].task} have no two different fitness values, so there is no pooled "
@@ -341,7 +356,7 @@ def _measure_run(run: StoredRun, by: Yardstick) -> tuple[MeasuredRun, Archives]:
         placed.fitness,
         None if point is None else _corrected(placed, point, values, by.interval),
         n if len(curves.corrected_evaluations) else None,
-        suspect(read),
+        suspect(read, by.interval),
     )
     return found, (placed.stored, after)
 
@@ -358,7 +373,7 @@ def _corrected(
         np.array(counts, np.float64),
         np.array([score.coverage for score in found], np.float64),
         np.array([score.qd_score for score in found]),
-        SplitHalf(values["split_half_coverage"], values["split_half_qd_score"]),
+        Extrapolated(values["extrapolated_coverage"], values["extrapolated_qd_score"]),
     )
     return Corrected(again.n_samples, fitness.copy(), curve)
 

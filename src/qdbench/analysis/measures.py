@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -13,12 +13,16 @@ from numpy.typing import NDArray
 from qdbench.archives.archive import Archive
 from qdbench.archives.geometry import Geometry
 from qdbench.metrics.deviations import deviations
+from qdbench.metrics.lives import lived, lived_again, mostly
 from qdbench.metrics.metric import CURVES, METRICS, SELF_NORMALISED, corrected, loss, per_cell
-from qdbench.metrics.robustness import Reevaluations, corrected_archive, losses, split_half
+from qdbench.metrics.rarefied import RAREFIED_TO, rarefied_losses
+from qdbench.metrics.returns import Elites, returns
+from qdbench.metrics.robustness import Reevaluations, corrected_archive, extrapolated, losses
 from qdbench.metrics.scores import (
     Scores,
     fittest,
     mean_normalised_fitness,
+    qd_score_from_sums,
     scores,
     self_normalised_from_sums,
     self_normalised_qd_score,
@@ -47,7 +51,12 @@ class Curves:
 
 
 def fixed_interval(run: StoredRun) -> Interval:
-    """Return the task's fixed interval of the QD score, the same for all runs of a version of a task."""
+    """Return the task's fixed interval of the QD score: calibrated, and the same for all runs of a task."""
+    return run.record.facts.score_interval
+
+
+def possible_interval(run: StoredRun) -> Interval:
+    """Return the interval of all possible fitness, which algorithms know."""
     return run.record.task.fitness_bounds
 
 
@@ -80,13 +89,26 @@ class PlacedRun:
         return self.run.archive.placed(self.geometry)
 
     @cached_property
-    def fitness(self) -> NDArray[np.float64]:
-        """The fitness of the final elites; the fittest of every cell, if there are cells.
+    def rows(self) -> NDArray[np.intp]:
+        """The rows of archive.npz that count: the fittest of every cell, if there are cells.
 
         An algorithm without an archive of its own may return several solutions of one cell.
         """
         archive = self.run.archive
         return fittest(archive.fitness, self.geometry.cells(archive.descriptors))
+
+    @property
+    def fitness(self) -> NDArray[np.float64]:
+        """The fitness of the final elites."""
+        return self.run.archive.fitness[self.rows]
+
+    @property
+    def alive(self) -> NDArray[np.bool_] | None:
+        """Which of the final elites lived to the end; None if the task has no episodes."""
+        archive = self.run.archive
+        return lived(
+            archive.steps[self.rows], archive.evaluations[self.rows], self.run.record.task.episode_length
+        )
 
     @property
     def points(self) -> list[CorrectionPoint]:
@@ -108,47 +130,70 @@ class PlacedRun:
 
     def final(self, interval: Interval) -> dict[str, float]:
         """Return the final metrics; corrected ones are NaN if the final elites were not re-evaluated."""
-        last = {name: float(values[-1]) for name, values in self.run.metrics.items()}
-        before, point = self._from_sums(last, interval), self.run.final_point
+        last = {name: float(self.run.metrics[name][-1]) for name in ("seconds", "evaluations")}
+        before, point = scores(self.fitness, interval, self.alive), self.run.final_point
         found = {**_plain(before), SELF_NORMALISED: self_normalised_qd_score(self.fitness)}
+        found |= {name: getattr(before, name) for name in ("alive_coverage", "alive_qd_score")}
+        found["alive_share"] = before.alive_coverage / before.coverage if before.coverage else np.nan
         found |= {name: np.nan for name, metric in METRICS.items() if metric.needs_correction}
-        found |= {} if point is None else self._of_correction(point, before, interval)
+        found |= {} if point is None else self._of_correction(point, interval)
         n_cells = self.geometry.n_cells
         found |= {per_cell(name): found[name] / n_cells if n_cells else np.nan for name in _PER_CELL}
-        return found | {"seconds": last["seconds"], "evaluations": last["evaluations"]}
+        return found | last
 
-    def _of_correction(self, point: CorrectionPoint, before: Scores, interval: Interval) -> dict[str, float]:
-        again = self.reevaluations(point)
-        after = scores(self.corrected(point).elites.fitness, interval)
+    def _of_correction(self, point: CorrectionPoint, interval: Interval) -> dict[str, float]:
+        again, left = self.reevaluations(point), self.corrected(point).elites
+        lives = self._lives(point)
+        alive = None if lives is None else mostly(lives)[left.evaluations[:, 0]]
+        after = scores(left.fitness, interval, alive)
         fixed = fixed_interval(self.run)  # losses always use it, whatever the interval of the scores
-        lost = asdict(losses(_on(before, fixed), _on(after, fixed)))
-        halves = split_half(self.geometry, again, interval)
+        lost = asdict(losses(scores(self.fitness, fixed), scores(left.fitness, fixed)))
+        limit = extrapolated(self.geometry, again, interval)
         of_fitness, of_descriptor = deviations(again)
         return {
             **{corrected(name): value for name, value in _plain(after).items()},
             **{loss(name): lost[name] for name in CURVES},
+            "corrected_alive_share": np.nan if lives is None or not lives.size else float(lives.mean()),
+            "corrected_alive_qd_score": after.alive_qd_score,
+            **self._alone(point),
             "lost_elites": float(again.lost),
-            "split_half_coverage": halves.coverage,
-            "split_half_qd_score": halves.qd_score,
+            "extrapolated_coverage": limit.coverage,
+            "extrapolated_qd_score": limit.qd_score,
             "fitness_deviation": of_fitness,
             "descriptor_deviation": of_descriptor,
         }
 
-    def _from_sums(self, last: dict[str, float], interval: Interval) -> Scores:
-        low, high = interval
-        own = {name: last[f"{self._prefix}{name}"] for name in ("coverage", *_SUMS)}
-        n, total = int(own["coverage"]), own["sum_fitness"]
-        score = (total - n * low) / (high - low)
-        return Scores(n, score, own["max_fitness"], total, own["min_fitness"])
+    def _alone(self, point: CorrectionPoint) -> dict[str, float]:
+        """Return what does not depend on the size of the final archive, on the fixed interval."""
+        rows, again, fixed = self.rows, self.reevaluations(point), fixed_interval(self.run)
+        some = Reevaluations(again.fitness[rows], again.descriptors[rows])
+        elites = Elites(point.fitness[rows], point.descriptors[rows])
+        (thinned,) = rarefied_losses(self.geometry, elites.fitness, some, fixed, [RAREFIED_TO])
+        lost = {f"rarefied_{loss(name)}": value for name, value in asdict(thinned).items()}
+        return lost | asdict(returns(self.geometry, elites, some, fixed))
+
+    def _lives(self, point: CorrectionPoint) -> NDArray[np.bool_] | None:
+        """Return which re-evaluations lived to the end, (n, N); None if the task has no episodes."""
+        made, length = self.run.corrections, self.run.record.task.episode_length
+        if made is None or length is None:
+            return None
+        return lived_again(made.steps[point.rows], ~np.isnan(made.fitness[point.rows]), length)
 
     def curves(self, interval: Interval) -> Curves:
-        """Return the metrics at every iteration and correction point."""
-        metrics, (low, high) = self.run.metrics, interval
+        """Return the metrics at every iteration and correction point.
+
+        On another interval than the task's, the QD score of an iteration is NaN if a fitness was outside.
+        """
+        metrics = self.run.metrics
         coverage = metrics[f"{self._prefix}coverage"].astype(np.float64)
         total, least, most = (metrics[f"{self._prefix}{name}"] for name in _SUMS)
+        if interval == fixed_interval(self.run):
+            score = metrics[f"{self._prefix}qd_score"]
+        else:
+            score = qd_score_from_sums(coverage, total, least, most, interval)
         values = {
             "coverage": coverage,
-            "qd_score": (total - coverage * low) / (high - low),
+            "qd_score": score,
             "max_fitness": most.astype(np.float64),
             SELF_NORMALISED: self_normalised_from_sums(coverage, total, least, most),
         }
@@ -176,11 +221,6 @@ def final(run: StoredRun, interval: Interval, on: On = "own") -> dict[str, float
 def curves(run: StoredRun, interval: Interval, on: On = "own") -> Curves:
     """Return the metrics of a run at every iteration and correction point."""
     return PlacedRun(run, on).curves(interval)
-
-
-def _on(found: Scores, interval: Interval) -> Scores:
-    low, high = interval
-    return replace(found, qd_score=(found.sum_fitness - found.coverage * low) / (high - low))
 
 
 def _plain(found: Scores) -> dict[str, float]:

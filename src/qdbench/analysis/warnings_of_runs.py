@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qdbench.analysis.measures import Interval, pooled_interval
 from qdbench.metrics.robustness import Reevaluations
@@ -14,50 +15,81 @@ from qdbench.store.loading import StoredRun
 
 
 @dataclass(frozen=True)
+class Above:
+    """How many elites are above an interval, and the highest fitness."""
+
+    count: int
+    most: float
+
+
+@dataclass(frozen=True)
 class Suspect:
     """The facts of a run that warnings need: small enough to keep when its arrays are released."""
 
     path: Path
-    fitness: Interval
-    """Lowest and highest fitness of all evaluations; NaN if none was valid."""
-    corrected: Interval
-    """Lowest and highest mean fitness of the re-evaluated elites; NaN if there is none."""
+    outside: str
+    """A warning about a fitness that the task calls impossible; empty if there is none."""
+    above: Above
+    """The final elites that are above the interval of the QD score."""
+    corrected_above: Above
+    """The re-evaluated elites whose mean fitness is above it."""
     coarse: str
     """A warning about the resolution of the descriptor; empty if there is none."""
 
 
 def warnings_of(runs: Iterable[StoredRun], interval: Interval) -> list[str]:
     """Return all warnings about the runs of a task."""
-    return in_words([suspect(StoredRun(run.path, run.record)) for run in runs], interval)
+    return in_words([suspect(StoredRun(run.path, run.record), interval) for run in runs])
 
 
-def suspect(run: StoredRun) -> Suspect:
-    """Return the facts of one run that warnings need."""
+def suspect(run: StoredRun, interval: Interval) -> Suspect:
+    """Return the facts of one run that warnings need, if QD scores are on this interval."""
     found = run.corrections
     means = np.empty(0)
     if found is not None and found.points:
         rows = np.unique(np.concatenate([point.rows for point in found.points]))
         means = Reevaluations(found.fitness[rows], found.descriptors[rows]).means()[0]
-    span = (float(np.fmin.reduce(means, initial=np.nan)), float(np.fmax.reduce(means, initial=np.nan)))
-    return Suspect(run.path, pooled_interval([run]), span, resolution_warning(run))
+    return Suspect(
+        run.path,
+        impossible_warning(run.path, run.record.task.fitness_bounds, pooled_interval([run])),
+        _above(run.archive.fitness, interval),
+        _above(means, interval),
+        resolution_warning(run),
+    )
 
 
-def in_words(suspects: Sequence[Suspect], interval: Interval) -> list[str]:
+def _above(fitness: NDArray[np.float64], interval: Interval) -> Above:
+    above = fitness[fitness > interval[1]]
+    return Above(len(above), float(above.max(initial=-np.inf)))
+
+
+def in_words(suspects: Sequence[Suspect]) -> list[str]:
     """Return the warnings as sentences."""
     sentences = []
     for one in suspects:
-        spans = {"a fitness": one.fitness, "a corrected fitness": one.corrected}
+        sentences += [one.outside] if one.outside else []
         sentences += [
-            f"{what} of {one.path} is outside the interval: its values span [{low:.10g}, {high:.10g}]. Cells "
-            "may count less than 0 or more than 1 in its QD score."
-            for what, (low, high) in spans.items()
-            if low < interval[0] or high > interval[1]
+            f"{one.path}: {above.count:,} elites have a {what} above the interval of the QD score (up to "
+            f"{above.most:.10g}). Each counts as 1."
+            for what, above in (("fitness", one.above), ("corrected fitness", one.corrected_above))
+            if above.count
         ]
     coarse = [one.coarse for one in suspects if one.coarse]
     if coarse:
         several = f" This is so in {len(coarse)} of {len(suspects)} runs." if len(suspects) > 1 else ""
         sentences.append(f"{coarse[0]}{several}")
     return sentences
+
+
+def impossible_warning(path: Path, bounds: Interval, found: Interval) -> str:
+    """Return a warning if the fitness found by a run is outside the task's bounds, else an empty text."""
+    (low, high), (least, most) = bounds, found
+    if not (least < low or most > high):
+        return ""
+    return (
+        f"a fitness of {path} is outside the task's fitness bounds [{low:.10g}, {high:.10g}]: its values "
+        f"span [{least:.10g}, {most:.10g}]. Algorithms rely on these bounds."
+    )
 
 
 def resolution_warning(run: StoredRun) -> str:

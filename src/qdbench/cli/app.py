@@ -82,11 +82,11 @@ OnlyTasks = Annotated[
     ),
 ]
 IntervalOption = Annotated[
-    Literal["fixed", "pooled"],
+    Literal["fixed", "pooled", "possible"],
     typer.Option(
         "--interval",
-        help="Interval of the QD score: the task's fixed one, or the range of all fitness values of all "
-        "runs.",
+        help="Interval of the QD score: the task's fixed one, the range of all fitness values of all runs, "
+        "or the possible fitness.",
     ),
 ]
 MeasuredOn = Annotated[

@@ -16,7 +16,7 @@ from qdbench.errors import QdbenchError
 if TYPE_CHECKING:
     from qdbench.experiments.loop import RunProgress
     from qdbench.experiments.one_run import Job, Outcome, Settings
-    from qdbench.store.record import Target
+    from qdbench.store.record import Target, Totals
 
 
 def carry_out(jobs: Sequence[Job], settings: Settings) -> None:
@@ -72,7 +72,7 @@ def _progress(target: Target, news: RunProgress) -> tuple[float, float, str]:
 
 
 def _print_outcomes(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
-    from qdbench.tasks.contract import remark_on_max_fitness
+    from qdbench.tasks.contract import remark_on_max_fitness, score_interval
 
     table = terminal.table("run", "status", "evaluations", "seconds", "coverage", "QD score", "max fitness")
     labels = [job.plan.label for job in jobs]
@@ -81,16 +81,10 @@ def _print_outcomes(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
         totals = outcome.totals
         numbers = _last_numbers(outcome)
         table.add_row(label, outcome.status, f"{totals.evaluations:,}", f"{totals.seconds:,.1f}", *numbers)
-        low, high = job.plan.task.fitness_bounds
-        if totals.lowest_fitness < low or totals.highest_fitness > high:
-            terminal.err.print(
-                f"warning: {job.path} has a fitness outside the task's interval [{low:g}, {high:g}]. Cells "
-                "may count less than 0 or more than 1 in its QD score.",
-                soft_wrap=True,
-            )
+        _warn(job, totals)
     terminal.out.print(table)
     tasks = {job.plan.task.name: job.plan.task for job in jobs}
-    each = "; ".join("{} [{:,g}, {:,g}]".format(name, *task.fitness_bounds) for name, task in tasks.items())
+    each = "; ".join("{} [{:,g}, {:,g}]".format(name, *score_interval(task)) for name, task in tasks.items())
     terminal.out.print(f"QD scores on the fixed interval: {each}", soft_wrap=True)
     for sentence in filter(None, map(remark_on_max_fitness, tasks.values())):
         terminal.out.print(sentence, soft_wrap=True)
@@ -105,6 +99,23 @@ def _print_outcomes(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
             runs = {str(job.path.parent) for job in jobs} if len(jobs) > 1 else {str(jobs[0].path)}
             words = ["show", *sorted(runs)]
         terminal.out.print(f"Next: {shlex.join(['qdbench', *words])}", soft_wrap=True)
+
+
+def _warn(job: Job, totals: Totals) -> None:
+    """Say if a fitness is above the interval of the QD score, or impossible by the task's own account."""
+    from qdbench.analysis.warnings_of_runs import impossible_warning
+    from qdbench.tasks.contract import score_interval
+
+    low, high = score_interval(job.plan.task)
+    most, found = totals.highest_fitness, (totals.lowest_fitness, totals.highest_fitness)
+    sentences = [impossible_warning(job.path, job.plan.task.fitness_bounds, found)]
+    if most > high:
+        sentences.append(
+            f"{job.path} has a fitness of {most:.10g}, above the interval of the QD score "
+            f"[{low:.10g}, {high:.10g}]. An elite above it counts as 1."
+        )
+    for sentence in filter(None, sentences):
+        terminal.err.print(f"warning: {sentence}", soft_wrap=True)
 
 
 def _last_numbers(outcome: Outcome) -> list[str]:

@@ -128,7 +128,9 @@ def _own_archive(archive: StoredArchive | None) -> dict[str, Any]:
 
 
 def _scores(last: dict[str, Any], prefix: str, cells: int | None) -> dict[str, Any]:
-    names = ("qd_score", "max_fitness", "min_fitness", "sum_fitness")
+    names = (
+        "qd_score", "max_fitness", "min_fitness", "sum_fitness", "alive_coverage", "alive_qd_score",
+    )  # fmt: skip
     coverage = last.get(f"{prefix}coverage", 0)
     return {
         "coverage": coverage,
@@ -156,8 +158,10 @@ def _print_run(run: StoredRun, summary: dict[str, Any]) -> None:
         words.add_row(label, text)
     terminal.out.print(words)
     terminal.out.print()
-    table = terminal.table("measured on", "coverage", "QD score", "max fitness", "min fitness")
     own, grid = summary["archive"], summary["grid"]
+    has_lives = run.record.task.episode_length is not None
+    lives = ("lived to the end", "their QD score") if has_lives else ()
+    table = terminal.table("measured on", "coverage", "QD score", *lives, "max fitness", "min fitness")
     cells = f"the task's grid: {shape_text(grid['shape'])}"
     rows = {f"its own archive{_about_archive(own)}": own, cells: grid}
     if not summary["own_archive"]:
@@ -167,17 +171,27 @@ def _print_run(run: StoredRun, summary: dict[str, Any]) -> None:
         rows = {f"{cells}, its own archive": grid}
     for label, scores in rows.items():
         share = "" if scores["coverage_share"] is None else f" ({scores['coverage_share']:.1%})"
-        numbers = (_number(scores[name]) for name in ("qd_score", "max_fitness", "min_fitness"))
+        numbers = [_number(scores[name]) for name in ("qd_score", "max_fitness", "min_fitness")]
+        if has_lives:
+            numbers[1:1] = [_alive(scores), _number(scores["alive_qd_score"])]
         table.add_row(label, f"{scores['coverage']:,}{share}", *numbers)
     terminal.out.print(table)
-    low, high = run.record.task.fitness_bounds
+    low, high = run.record.facts.score_interval
     terminal.out.print(
-        f"QD score: the sum of (fitness - low) / (high - low), [low, high] = [{low:,g}, {high:,g}]"
+        "QD score: the sum of (fitness - low) / (high - low) over the elites, each at least 0 and at most 1, "
+        f"[low, high] = [{low:,g}, {high:,g}]",
+        soft_wrap=True,
     )
     if run.record.facts.remark_on_max_fitness:
         terminal.out.print(run.record.facts.remark_on_max_fitness, soft_wrap=True)
     _print_archive(run, summary)
     terminal.out.print()
+
+
+def _alive(scores: dict[str, Any]) -> str:
+    if not scores["coverage"]:
+        return "-"
+    return f"{scores['alive_coverage']:,.0f} ({scores['alive_coverage'] / scores['coverage']:.1%})"
 
 
 def _print_archive(run: StoredRun, summary: dict[str, Any]) -> None:

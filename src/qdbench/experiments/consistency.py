@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdbench.experiments.true_elites import ROUNDING
+from qdbench.metrics.lives import lived
 from qdbench.metrics.scores import fittest, scores
 from qdbench.seeds import numbered_seeds
 from qdbench.store.folder import RunFolder
@@ -47,7 +49,8 @@ def wrong_metrics(run: StoredRun) -> Iterator[str]:
     if not last and not len(archive):
         return
     best = fittest(archive.fitness, run.grid.cells(archive.descriptors))
-    measured = vars(scores(best, run.record.task.fitness_bounds))
+    alive = lived(archive.steps[best], archive.evaluations[best], run.record.task.episode_length)
+    measured = vars(scores(archive.fitness[best], run.record.facts.score_interval, alive))
     expected = {"evaluations": archive.n_evaluations} | {f"grid_{key}": measured[key] for key in measured}
     for name, value in expected.items():
         if not np.isclose(last.get(name, math.nan), value, rtol=ROUNDING, atol=ROUNDING, equal_nan=True):
@@ -66,8 +69,17 @@ def wrong_corrections(run: StoredRun) -> Iterator[str]:
         yield "the re-evaluations in corrected.npz are not of the elites in archive.npz"
 
 
-def told(run: StoredRun) -> tuple[Numbers, Numbers] | None:
-    """Return fitness and descriptors of all evaluations by told.log, or None where it is not whole."""
+@dataclass(frozen=True, eq=False)
+class AllTold:
+    """What all evaluations of a run gave."""
+
+    fitness: Numbers  #: (n,)
+    descriptors: Numbers  #: (n, dimensions)
+    steps: NDArray[Any]  #: (n,)
+
+
+def told(run: StoredRun) -> AllTold | None:
+    """Return what all evaluations gave by told.log, or None where it is not whole."""
     path, blocks = RunFolder(run.path).told_path, []
     if not path.exists():
         return None
@@ -79,16 +91,23 @@ def told(run: StoredRun) -> tuple[Numbers, Numbers] | None:
     iterations, totals = [block.iteration for block in blocks], run.record.totals
     if not blocks or iterations != list(range(1, totals.iteration + 1)):
         return None
-    fitness = np.concatenate([block.fitness for block in blocks])
-    descriptors = np.concatenate([block.descriptors for block in blocks])
-    return (fitness, descriptors) if len(fitness) == totals.evaluations else None
+    columns = {
+        name: np.concatenate([getattr(block, name) for block in blocks])
+        for name in ("fitness", "descriptors", "steps")
+    }
+    return AllTold(**columns) if len(columns["fitness"]) == totals.evaluations else None
 
 
-def untold(run: StoredRun, known: tuple[Numbers, Numbers]) -> Iterator[str]:
+def untold(run: StoredRun, known: AllTold) -> Iterator[str]:
     """What every elite remembers must be what the algorithm was told; the first that differs is named."""
-    archive, (fitness, descriptors) = run.archive, known
+    archive = run.archive
     for row, numbers in enumerate(archive.evaluations):
-        its = numbers[(numbers >= 0) & (numbers < len(fitness))]
-        if off_by(archive.fitness[row], fitness[its]) or off_by(archive.descriptors[row], descriptors[its]):
+        made = (numbers >= 0) & (numbers < len(known.fitness))
+        its = numbers[made]
+        if (
+            off_by(archive.fitness[row], known.fitness[its])
+            or off_by(archive.descriptors[row], known.descriptors[its])
+            or not np.array_equal(archive.steps[row][made], known.steps[its])
+        ):
             yield f"elite {row} differs from what the algorithm was told, by told.log"
             return

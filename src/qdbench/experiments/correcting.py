@@ -125,6 +125,7 @@ class Corrector:
             elites.fitness[some],
             found.fitness.reshape(len(keys), n),
             found.descriptors.reshape(len(keys), n, -1),
+            found.steps.reshape(len(keys), n),
         )
 
     def _write(self) -> None:

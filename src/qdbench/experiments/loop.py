@@ -20,16 +20,20 @@ from qdbench.experiments.correcting import Corrector
 from qdbench.experiments.evaluators import Evaluator
 from qdbench.experiments.interrupt import Interrupt, Interrupted
 from qdbench.experiments.plan import Plan
+from qdbench.experiments.steps_made import StepsMade
 from qdbench.experiments.true_elites import require_true_elites
-from qdbench.metrics.scores import Scores, best_per_cell, scores
+from qdbench.metrics.lives import lived
+from qdbench.metrics.scores import Scores, fittest, scores
 from qdbench.policy import Parameters
 from qdbench.seeds import Seeds
 from qdbench.store.archive_file import write_archive
 from qdbench.store.folder import Checkpoint, RunFolder
 from qdbench.store.metrics_file import MetricsFile
+from qdbench.store.npz import compact
 from qdbench.store.plain import as_json
 from qdbench.store.record import Target, Totals
 from qdbench.store.told_log import Told, ToldLog, checksum
+from qdbench.tasks.contract import score_interval
 
 SAME = ("evaluations", "previous_evaluations", "steps", "invalid", "lowest_fitness", "highest_fitness")
 CLOCK = ("seconds", "simulation_seconds", "algorithm_seconds")
@@ -67,16 +71,20 @@ class Loop:
         evaluate: Evaluator,
         *,
         reached: Totals,
+        steps: StepsMade,
         measured_until: int = 0,
     ) -> None:
         """Begin or go on: the run had `reached` that far, `totals` is where the algorithm is.
 
-        The rows of the first `measured_until` iterations are written already.
+        `steps` are those of the evaluations that the algorithm knows. The rows of the first `measured_until`
+        iterations are written already.
         """
         self.plan, self.algorithm, self.totals = plan, algorithm, totals
-        self._log, self._evaluate = log, evaluate
+        self._log, self._evaluate, self._steps = log, evaluate, steps
         self._reached, self._measured_until, self._is_back = reached, measured_until, False
         self._grid = Grid(plan.task.descriptor_bounds, plan.task.cells)
+        self._interval = score_interval(plan.task)
+        self._episode_length = plan.determinants().task.episode_length
         self.measured = self._measure()[0]
 
     def run(
@@ -180,9 +188,10 @@ class Loop:
         arrays, rest = (
             flatten(self.algorithm.state()) if isinstance(self.algorithm, SavesState) else ({}, None)
         )
+        steps = self._steps.all if rest is not None else self._steps.all[:0]
         folder.write_checkpoint(
             self.plan.determinants(),
-            Checkpoint(self.totals, metrics.written, self._log.offset, arrays, rest),
+            Checkpoint(self.totals, metrics.written, self._log.offset, arrays, rest, steps),
         )
         cost = time.perf_counter() - start
         self.totals.checkpoint_seconds += cost
@@ -215,7 +224,7 @@ class Loop:
             totals.algorithm_seconds += (asked - start) + (end - telling)
             totals.seconds += end - start
             clock = (totals.seconds, totals.simulation_seconds, totals.algorithm_seconds)
-            self._log.append(Told(totals.iteration + 1, batch, steps, *clock, fitness, descriptors))
+            self._log.append(Told(totals.iteration + 1, batch, *clock, fitness, descriptors, steps))
         else:
             totals.seconds, totals.simulation_seconds = known.seconds, known.simulation_seconds
             totals.algorithm_seconds = known.algorithm_seconds
@@ -226,8 +235,8 @@ class Loop:
 
     def _simulate(
         self, solutions: Parameters, seeds: Seeds, interrupt: Interrupt, listener: Listener
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-        """Evaluate a batch; return fitness and descriptors, NaN where invalid, and the steps it took."""
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
+        """Evaluate a batch; return fitness and descriptors, NaN where invalid, and the steps made."""
 
         def progress(done: int, total: int) -> None:
             listener(self._progress(in_flight=done))
@@ -236,7 +245,7 @@ class Loop:
             found = self._evaluate(solutions, seeds, progress=progress)
         fitness = np.where(found.valid, found.fitness, np.nan)
         descriptors = np.where(found.valid[:, None], found.descriptors, np.nan)
-        return fitness, descriptors, int(found.steps.sum())
+        return fitness, descriptors, compact(found.steps)
 
     def _require_same_batch(self, known: Told, batch: int, n: int) -> None:
         """Never attach what was once found out to other solutions."""
@@ -253,12 +262,13 @@ class Loop:
                 "unchanged?"
             )
 
-    def _count(self, told: Evaluated, steps: int) -> None:
+    def _count(self, told: Evaluated, steps: NDArray[Any]) -> None:
         totals, valid = self.totals, told.valid
+        self._steps.add(steps)
         totals.iteration += 1
         totals.previous_evaluations = totals.evaluations
         totals.evaluations += len(valid)
-        totals.steps += steps
+        totals.steps += int(steps.sum())
         totals.invalid += int(len(valid) - valid.sum())
         if valid.any():
             fitness = told.fitness[valid]
@@ -267,18 +277,20 @@ class Loop:
 
     def _measure(self) -> tuple[Scores, Scores]:
         """Measure the algorithm on its own archive, and its collection on the task's grid."""
-        interval = self.plan.task.fitness_bounds
-        collection = self.algorithm.collection()
-        archive = self._archive
-        if archive is None:
-            on_grid = scores(best_per_cell(collection, self._grid), interval)
-            return on_grid, on_grid
-        elites = archive.elites
-        own = scores(elites.fitness, interval)
-        same = len(elites) == len(collection) and np.shares_memory(elites.fitness, collection.fitness)
-        if archive.geometry == self._grid and same:
-            return own, own  # its archive is the task's grid
-        return own, scores(best_per_cell(collection, self._grid), interval)
+        collection, archive = self.algorithm.collection(), self._archive
+        own = None if archive is None else self._scores(archive.elites)
+        if archive is not None and own is not None and archive.geometry == self._grid:
+            elites = archive.elites
+            if len(elites) == len(collection) and np.shares_memory(elites.fitness, collection.fitness):
+                return own, own  # its archive is the task's grid
+        rows = fittest(collection.fitness, self._grid.cells(collection.descriptors))
+        on_grid = self._scores(collection, rows)
+        return own or on_grid, on_grid
+
+    def _scores(self, elites: Evaluated, rows: slice | NDArray[np.intp] = slice(None)) -> Scores:
+        numbers = elites.evaluations[rows]
+        alive = lived(self._steps.of(numbers), numbers, self._episode_length)
+        return scores(elites.fitness[rows], self._interval, alive)
 
     @property
     def _archive(self) -> Archive | None:
@@ -292,7 +304,8 @@ class Loop:
     def write_archive(self, folder: RunFolder) -> None:
         """Write archive.npz: the collection, its cells, and how to find cells again."""
         collection, n = self.algorithm.collection(), self.totals.evaluations
-        write_archive(folder.archive_path, self.plan.determinants(), n, collection, self.geometry)
+        steps = self._steps.of(collection.evaluations)
+        write_archive(folder.archive_path, self.plan.determinants(), n, collection, self.geometry, steps)
 
     def _require_solutions(self, solutions: Parameters) -> None:
         if not isinstance(solutions, np.ndarray) or solutions.ndim != 2 or not len(solutions):

@@ -24,6 +24,7 @@ from qdbench.experiments.evaluators import Evaluators
 from qdbench.experiments.interrupt import Interrupt, Interrupted
 from qdbench.experiments.loop import Listener, Loop
 from qdbench.experiments.plan import Plan
+from qdbench.experiments.steps_made import StepsMade
 from qdbench.experiments.true_elites import require_known_elites
 from qdbench.seeds import stream
 from qdbench.store.files import plain_text, write_text
@@ -42,6 +43,7 @@ from qdbench.store.record import (
     Totals,
 )
 from qdbench.store.told_log import ToldLog
+from qdbench.tasks.contract import score_interval
 
 WARM_UP_ITERATIONS = 3
 
@@ -133,6 +135,8 @@ def is_done(record: RunRecord, job: Job) -> bool:
     """Return whether nothing is left to do for a run: it is finished, and its results can be read."""
     if record.status != "finished" or not job.target.reached(record.totals):
         return False
+    if _other_interval(record, job.plan):
+        return False
     points = job.target.corrections.points
     if points and record.totals.evaluations not in corrected_after(RunFolder(job.path)):
         return False
@@ -143,6 +147,15 @@ def is_done(record: RunRecord, job: Job) -> bool:
     except (QdbenchError, OSError):  # the same command makes them again
         return False
     return True
+
+
+def _other_interval(record: RunRecord, plan: Plan) -> str:
+    """Say that a run's QD scores are on another interval than the task's; empty if they are not.
+
+    Such a run is measured again from what its algorithm was told: nothing is simulated.
+    """
+    before, now = record.facts.score_interval, score_interval(plan.task)
+    return "" if before == now else f"its QD scores are on the interval {before}, the task's is now {now}"
 
 
 def execute(job: Job, settings: Settings, interrupt: Interrupt, listener: Listener) -> Outcome:
@@ -216,6 +229,8 @@ class _Saved:
     metrics: MetricsExtent = field(default_factory=MetricsExtent)
     measured_until: int = 0
     """How many iterations have their rows in that much of metrics.csv."""
+    steps: StepsMade = field(default_factory=StepsMade)
+    """Of all evaluations that the algorithm knows."""
 
 
 def _only_kept(totals: Totals) -> Totals:
@@ -243,7 +258,7 @@ class _Run:
         evaluate = self._settings.evaluators(plan.task)
         self._loop = Loop(
             plan, algorithm, self.totals, self._log, evaluate,
-            reached=saved.reached, measured_until=saved.measured_until,
+            reached=saved.reached, steps=saved.steps, measured_until=saved.measured_until,
         )  # fmt: skip
         self.totals.setup_seconds += time.perf_counter() - start
         self._record = self._begun(algorithm, record)
@@ -287,11 +302,12 @@ class _Run:
             return self._built(), _Saved(Totals(), Totals())
         known = None
         try:
-            known = self._checkpoint(record)
-            if known is not None:
+            known, other = self._checkpoint(record), _other_interval(record, self._job.plan)
+            if known is not None and not other:
                 require_written(folder.metrics_path, known.metrics)
                 return self._continued(known)
-            lost = f"{folder.checkpoint_path} is missing" if record.totals.iteration else ""
+            missing = f"{folder.checkpoint_path} is missing"
+            lost = (other or missing) if record.totals.iteration else ""
         except (DamagedFile, FileNotFoundError) as error:
             lost = str(error)
         if lost and not self._log.reaches_back:
@@ -329,15 +345,16 @@ class _Run:
         if not isinstance(algorithm, SavesState):
             raise DamagedFile(f"{path} was not used: the algorithm cannot restore a state")
         self._log.skip_to(known.told_bytes)
+        steps = StepsMade(known.steps)
         try:
             algorithm.restore(unflatten(known.arrays, known.rest))
-            require_known_elites(algorithm.collection(), totals.evaluations, self._job.plan, self._log)
+            require_known_elites(algorithm.collection(), steps, self._job.plan, self._log)
             algorithm.ask()  # a state it cannot go on from is found here; the loop's ask returns the same
         except Exception as error:
             self._log.rewind()
             reason = plain_text(str(error)) or type(error).__name__
             raise DamagedFile(f"{path} is damaged and was not used: {reason}") from error
-        return algorithm, _Saved(totals, replace(totals), known.metrics, totals.iteration)
+        return algorithm, _Saved(totals, replace(totals), known.metrics, totals.iteration, steps)
 
     def go(self, interrupt: Interrupt, listener: Listener) -> Outcome:
         """Iterate; leave archive, checkpoint and record behind, in this order."""

@@ -22,6 +22,7 @@ from qdbench.tasks.contract import (
     counts_steps,
     descriptor_names,
     remark_on_max_fitness,
+    score_interval,
     task_options,
 )
 from qdbench.tasks.options import changed_options, made_by_name, remade
@@ -97,6 +98,7 @@ class Plan:
         """Return what readers of the results want to know of the task."""
         task = self.task
         return TaskFacts(
+            score_interval=score_interval(task),
             descriptor_names=descriptor_names(task),
             counts_steps=counts_steps(task),
             remark_on_max_fitness=remark_on_max_fitness(task),

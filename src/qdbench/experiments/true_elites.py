@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from qdbench.archives.evaluated import Evaluated
 from qdbench.errors import BrokenAlgorithm
 from qdbench.experiments.plan import Plan
+from qdbench.experiments.steps_made import StepsMade
 from qdbench.store.told_log import ToldLog
 
 ROUNDING = 1e-9
@@ -33,26 +34,30 @@ def require_true_elites(algorithm: str, collection: Evaluated, told: Evaluated, 
         _require(algorithm, same, f"an elite that differs from what evaluation {number:,} gave")
     for row in new[samples > 1].tolist():
         numbers = collection.evaluations[row]
-        fitness, descriptors = log.outcomes(numbers[numbers >= 0])
+        fitness, descriptors, _ = log.outcomes(numbers[numbers >= 0])
         same = _close(collection.fitness[row], fitness) and _close(collection.descriptors[row], descriptors)
         _require(algorithm, same, "an elite whose numbers are not the means of its samples")
 
 
-def require_known_elites(elites: Evaluated, n_evaluations: int, plan: Plan, log: ToldLog) -> None:
-    """Compare restored elites with what was told, as far as the log goes back; ValueError if they differ."""
+def require_known_elites(elites: Evaluated, steps: StepsMade, plan: Plan, log: ToldLog) -> None:
+    """Compare restored elites with what was told, as far as the log goes back; ValueError if they differ.
+
+    `steps` are those of all evaluations that were made.
+    """
     n, k = elites.evaluations.shape
     if elites.solutions.shape != (n, plan.task.n_parameters) or elites.seeds.shape != (n, k):
         raise ValueError("its elites have other shapes than solutions of this task")
-    if n and not (elites.evaluations.max() < n_evaluations and (elites.evaluations >= -1).all()):
+    if n and not (elites.evaluations.max() < len(steps.all) and (elites.evaluations >= -1).all()):
         raise ValueError("its elites are of evaluations that were never made")
     single = np.flatnonzero((elites.evaluations >= 0).sum(axis=1) == 1)
     if not len(single) or not log.reaches_back:
         return
     numbers = elites.evaluations[single].max(axis=1)
-    fitness, descriptors = log.outcomes(numbers)
+    fitness, descriptors, lives = log.outcomes(numbers)
     if not (
         np.array_equal(elites.fitness[single], fitness)
         and np.array_equal(elites.descriptors[single], descriptors)
+        and np.array_equal(steps.of(numbers), lives)
     ):
         raise ValueError("its elites differ from what the algorithm was told")
 

@@ -116,7 +116,7 @@ def _wrong_elites(found: Verification) -> Iterator[str]:
 
 
 def _simulated(found: Verification, task: Task, most: int, workers: int) -> Iterator[str]:
-    """Simulate some elites again, every sample of each, and compare fitness and descriptor."""
+    """Simulate some elites again, every sample of each, and compare fitness, descriptor and steps."""
     record, archive = found.run.record, found.run.archive
     here, there = task.fingerprint, record.task.fingerprint
     same_mujoco = record.environments[-1].mujoco == versions().mujoco  # it is part of the fingerprint
@@ -133,7 +133,8 @@ def _simulated(found: Verification, task: Task, most: int, workers: int) -> Iter
         for i, row in enumerate(some.tolist()):
             fitness = off_by(archive.fitness[row], again.fitness[whose == i])
             descriptors = off_by(archive.descriptors[row], again.descriptors[whose == i])
-            found.differing += bool(fitness or descriptors)
+            lives = archive.steps[row][numbers[i] >= 0]
+            found.differing += bool(fitness or descriptors or (lives != again.steps[whose == i]).any())
             found.fitness_off = max(found.fitness_off, fitness)
             found.descriptors_off = max(found.descriptors_off, descriptors)
     found.simulated = len(rows)

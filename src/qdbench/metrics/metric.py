@@ -9,6 +9,7 @@ from math import isnan
 from typing import Literal
 
 from qdbench.metrics.numbers import count, percent, significant
+from qdbench.metrics.rarefied import RAREFIED_TO
 
 Values = Mapping[str, float]
 """All metrics of one run by name; NaN if undefined."""
@@ -19,6 +20,9 @@ NOTHING_TO_LOSE = "Loss is undefined if the uncorrected value is ≤ 0."
 ONE_SAMPLE = "Undefined with one re-evaluation per elite; use at least two."
 NONE_LEFT = "Undefined: the corrected archive is empty."
 EMPTY = "Undefined: the archive is empty."
+NO_EPISODE = "Undefined: the task has no episode_length, so no elite lives to the end of an episode."
+TOO_FEW = f"Undefined: the archive has fewer than {RAREFIED_TO} elites."
+NO_INTERIOR = "Undefined: no elite is in a cell of a grid that is not at its border."
 NO_RANGE = "Undefined: all elites have the same fitness."
 
 
@@ -30,12 +34,18 @@ def _one_sample(values: Values) -> str:
     return ONE_SAMPLE if values["corrected_coverage"] else NONE_LEFT
 
 
-def _no_cell_twice(values: Values) -> str:
-    return _one_sample(values) if isnan(values["split_half_qd_score"]) else NO_CELLS
-
-
 def _no_range(values: Values) -> str:
     return NO_RANGE if values["coverage"] else EMPTY
+
+
+def _no_lives(values: Values) -> str:
+    return NO_EPISODE if isnan(values["alive_coverage"]) else EMPTY
+
+
+def _not_rarefied(values: Values) -> str:
+    if isnan(values["coverage_share"]):
+        return NO_CELLS
+    return TOO_FEW if values["coverage"] < RAREFIED_TO else NOTHING_TO_LOSE
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,7 @@ class Metric:
     needs_correction: bool = False
     role: Literal["tested", "shown"] = "tested"
     """Whether pairs of algorithms are tested by it. Some metrics are only shown: shares repeat their counts,
-    deviations and lost elites describe the noise, split halves check the corrected metrics, and a
+    lives, luck, deviations and lost elites describe, extrapolated scores check the corrected ones, and a
     self-normalised score cannot compare two archives."""
 
     def why_undefined(self, values: Values) -> str:
@@ -68,20 +78,39 @@ _ALL = (
     Metric("qd_score", "QD score"),
     Metric("mean_fitness", "mean normalised fitness"),
     Metric("max_fitness", "max fitness"),
+    Metric("alive_share", "elites that lived to the end", reason=_no_lives, format=percent, role="shown"),
+    Metric("alive_coverage", "coverage of elites that lived", reason=_no_lives, format=count, role="shown"),
+    Metric("alive_qd_score", "QD score of elites that lived", reason=_no_lives, role="shown"),
     _corrected("corrected_coverage", "corrected coverage", format=count),
     _corrected("corrected_coverage_share", "corrected coverage, share of cells",
                reason=NO_CELLS, format=percent, role="shown"),
     _corrected("corrected_qd_score", "corrected QD score"),
     _corrected("corrected_mean_fitness", "corrected mean normalised fitness"),
     _corrected("corrected_max_fitness", "corrected max fitness"),
+    _corrected("corrected_alive_share", "re-evaluations that lived to the end",
+               reason=_no_lives, format=percent, role="shown"),
+    _corrected("corrected_alive_qd_score", "corrected QD score of elites that lived",
+               reason=_no_lives, role="shown"),
     _corrected("coverage_loss", "coverage loss", reason=NOTHING_TO_LOSE, better="lower", format=percent),
     _corrected("qd_score_loss", "QD score loss", reason=NOTHING_TO_LOSE, better="lower", format=percent),
     _corrected("max_fitness_loss", "max fitness loss",
                reason=_no_maximum_to_lose, better="lower", format=percent),
+    _corrected("rarefied_coverage_loss", f"coverage loss of {RAREFIED_TO} random elites",
+               reason=_not_rarefied, better="lower", format=percent, role="shown"),
+    _corrected("rarefied_qd_score_loss", f"QD score loss of {RAREFIED_TO} random elites",
+               reason=_not_rarefied, better="lower", format=percent, role="shown"),
+    _corrected("return_rate", "re-evaluations back in the elite's cell", reason=EMPTY, format=percent),
+    _corrected("interior_return_rate", "re-evaluations back in the elite's cell, inner cells",
+               reason=NO_INTERIOR, format=percent, role="shown"),
+    _corrected("displacement", "displacement (cells)", better="lower"),
+    _corrected("fitness_luck", "fitness luck (share of the interval)", better="lower", role="shown"),
+    _corrected("descriptor_luck", "descriptor luck (cells)", better="lower", role="shown"),
+    _corrected("lucky_share", "elites above their own mean fitness",
+               better="lower", format=percent, role="shown"),
     _corrected("lost_elites", "elites lost to an invalid re-evaluation", better="lower", role="shown"),
-    _corrected("split_half_coverage", "split-half coverage",
-               reason=_no_cell_twice, format=count, role="shown"),
-    _corrected("split_half_qd_score", "split-half QD score", reason=_one_sample, role="shown"),
+    _corrected("extrapolated_coverage", "corrected coverage, extrapolated",
+               reason=ONE_SAMPLE, format=count, role="shown"),
+    _corrected("extrapolated_qd_score", "corrected QD score, extrapolated", reason=ONE_SAMPLE, role="shown"),
     _corrected("fitness_deviation", "deviation of re-evaluated fitness",
                reason=_one_sample, better="neither", role="shown"),
     _corrected("descriptor_deviation", "deviation of re-evaluated descriptor",

@@ -1,4 +1,4 @@
-"""Corrected archives, losses and split-half estimates: archives whose elites were re-evaluated.
+"""Corrected archives, losses and extrapolated scores: archives whose elites were re-evaluated.
 
 The corrected archive starts empty and is filled by the usual rule. Each elite is inserted with its mean
 fitness and mean descriptor, in the order of the archive's rows. An elite with an invalid re-evaluation is
@@ -115,36 +115,32 @@ def by_samples(
 
 
 @dataclass(frozen=True)
-class SplitHalf:
-    """Scores of elites that were selected by one half of the samples and scored by the other.
-
-    Selecting and scoring by the same samples would give scores that are too high. Means of both directions.
-    """
+class Extrapolated:
+    """Estimates of the corrected scores with infinitely many re-evaluations; NaN with fewer than two."""
 
     coverage: float
-    """Number of cells whose elite the other half puts into the same cell (NaN without cells)."""
     qd_score: float
-    """QD score of the elites that one half selected and placed, scored by the other half."""
 
 
-def split_half(geometry: Geometry, reevaluations: Reevaluations, interval: Interval) -> SplitHalf:
-    """Place and select the elites by one half of the samples, and score them by the other.
+def extrapolated(geometry: Geometry, reevaluations: Reevaluations, interval: Interval) -> Extrapolated:
+    """Extrapolate the corrected scores from N/2 and N re-evaluations, as if their bias fell as 1/N.
 
-    An elite with an invalid re-evaluation is lost in both halves.
+    With N/2, it is the mean of both halves of the samples. No estimate is below 0. An elite with an invalid
+    re-evaluation is lost in both halves.
     """
     valid = reevaluations.valid()
-    halves = valid[::2], valid[1::2]
-    if halves[1].n_samples == 0:
-        return SplitHalf(np.nan, np.nan)
-    found = []
-    for chosen_by, scored_by in (halves, halves[::-1]):
-        archive = corrected_archive(geometry, chosen_by)
-        fitness, descriptors = (means[archive.elites.evaluations[:, 0]] for means in scored_by.means())
-        score = scores(fitness, interval).qd_score
-        if geometry.n_cells is None:
-            found.append((np.nan, score))
-        else:
-            same = archive.geometry.cells(descriptors) == archive.cells
-            found.append((float(same.sum()), score))
-    coverage, score = np.mean(found, axis=0).tolist()
-    return SplitHalf(coverage, score)
+    n = valid.n_samples
+    if n < 2:
+        return Extrapolated(np.nan, np.nan)
+    full, *halves = (
+        _scored(corrected_archive(geometry, part), interval) for part in (valid, valid[::2], valid[1::2])
+    )
+    inverse = (1 / (n - n // 2) + 1 / (n // 2)) / 2  # of the halves' sizes; 2 / n if they are equal
+    limit = full + (full - np.mean(halves, axis=0)) / (n * inverse - 1)
+    coverage, score = np.maximum(limit, 0.0).tolist()
+    return Extrapolated(coverage, score)
+
+
+def _scored(archive: Archive, interval: Interval) -> NDArray[np.float64]:
+    found = scores(archive.elites.fitness, interval)
+    return np.array([found.coverage, found.qd_score])

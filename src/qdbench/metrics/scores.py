@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qdbench.archives.evaluated import Evaluated
-from qdbench.archives.geometry import Geometry
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -19,23 +18,54 @@ class Scores:
     coverage: int
     """The number of elites."""
     qd_score: float
-    """Σ (fitness - low) / (high - low) over the elites, on the interval [low, high]; nothing is clipped."""
+    """The area under the archive profile between low and high, divided by (high - low)."""
     max_fitness: float
     sum_fitness: float
     min_fitness: float
+    alive_coverage: float = np.nan
+    """The number of elites that lived to the end; NaN if the task has no episodes."""
+    alive_qd_score: float = np.nan
+    """The QD score of these elites alone."""
 
 
-def scores(fitness: NDArray[np.float64], interval: tuple[float, float]) -> Scores:
-    """Return the scores of elites with these fitness values, (elites,), on the interval (low, high)."""
-    low, high = map(float, interval)
-    n, total = len(fitness), float(fitness.sum())
+def scores(
+    fitness: NDArray[np.float64], interval: Interval, alive: NDArray[np.bool_] | None = None
+) -> Scores:
+    """Return the scores of elites with these fitness values, (elites,), on the interval (low, high).
+
+    `alive` says which of them lived to the end, (elites,).
+    """
+    n, above = len(fitness), above_low(fitness, interval)
+    width = float(interval[1]) - float(interval[0])
     return Scores(
         coverage=n,
-        qd_score=(total - n * low) / (high - low),
+        qd_score=float(above.sum()) / width,
         max_fitness=float(fitness.max()) if n else np.nan,
-        sum_fitness=total,
+        sum_fitness=float(fitness.sum()),
         min_fitness=float(fitness.min()) if n else np.nan,
+        alive_coverage=np.nan if alive is None else float(alive.sum()),
+        alive_qd_score=np.nan if alive is None else float(above[alive].sum()) / width,
     )
+
+
+def above_low(fitness: NDArray[np.float64], interval: Interval) -> NDArray[np.float64]:
+    """Return how far each fitness is above the interval's low end: at least 0, at most its width."""
+    low, high = map(float, interval)
+    above: NDArray[np.float64] = np.clip(fitness, low, high) - low
+    return above
+
+
+def qd_score_from_sums(
+    coverage: NDArray[Any], total: NDArray[Any], least: NDArray[Any], most: NDArray[Any], interval: Interval
+) -> NDArray[np.float64]:
+    """Return the QD score of many archives from coverage, sum, min and max of fitness.
+
+    NaN where a fitness is outside the interval: then the sums do not tell how much is cut off.
+    """
+    low, high = map(float, interval)
+    rounding = 1e-9 * (high - low)  # of means of several samples
+    exact = (coverage == 0) | ((least >= low - rounding) & (most <= high + rounding))
+    return np.where(exact, (total - coverage * low) / (high - low), np.nan)
 
 
 def self_normalised_qd_score(fitness: NDArray[np.float64]) -> float:
@@ -62,14 +92,8 @@ def mean_normalised_fitness(qd_score: float, coverage: int) -> float:
     return qd_score / coverage if coverage else np.nan
 
 
-def best_per_cell(collection: Evaluated, geometry: Geometry) -> NDArray[np.float64]:
-    """Project a collection onto a geometry: return the highest fitness in every filled cell."""
-    return fittest(collection.fitness, geometry.cells(collection.descriptors))
-
-
-def fittest(fitness: NDArray[np.float64], cells: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the highest fitness in every filled cell, in the order of the cells."""
+def fittest(fitness: NDArray[np.float64], cells: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the row of the fittest in every filled cell, rows ascending; of equal ones the first."""
     order = np.lexsort((-fitness, cells))
     first = np.diff(cells[order], prepend=-1) != 0
-    best: NDArray[np.float64] = fitness[order[first]]
-    return best
+    return np.sort(order[first])

@@ -41,7 +41,7 @@ def paper_figure(measured: MeasuredTask, looks: Looks) -> Any:
         draw_profiles(left, variants, looks)
         draw_losses(right, variants, looks)
         _add_legend(figure, variants, looks)
-        fixed = "losses on the fixed interval" if by.kind == "pooled" and measured.is_corrected else ""
+        fixed = "losses on the fixed interval" if by.kind != "fixed" and measured.is_corrected else ""
         add_note(figure, (*facts(measured), fixed, measured.remark_on_max_fitness, _no_times(measured)))
     return figure
 

@@ -96,7 +96,7 @@ def title(run: StoredRun) -> str:
     evaluations = run.archive.n_evaluations
     row = run.metrics["evaluations"] == evaluations  # none, if it was stopped in the first iteration
     beside = f" ({record.name})" if record.name else ""
-    low, high = record.task.fitness_bounds
+    low, high = record.facts.score_interval
     lines = [
         f"{record.task.name}, {record.algorithm.name}{beside}, seed {record.seed}, "
         f"{evaluations:,} evaluations",

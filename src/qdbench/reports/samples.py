@@ -1,8 +1,7 @@
 """Corrected scores by the number of re-evaluations: with few of them, scores are too high.
 
-With fewer samples, the mean of an elite is noisier, and of several elites in one cell the corrected archive
-keeps the luckiest. A split-half estimate places and selects elites by one half of the samples and scores
-them by the other. So luck in the selection does not count in the score.
+With fewer samples, the mean descriptors of elites vary over more cells, and of several elites in one cell the
+corrected archive keeps the luckiest. Beside the curve, scores are extrapolated to infinitely many samples.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from qdbench.reports.style import WIDTH, Look, add_legend, add_note, count_axis,
 
 SCORES = ("coverage", "qd_score")
 _BESIDE = 1.7
-"""Distance of the uncorrected archive and the split halves from the curve: a factor on the log axis."""
+"""Distance of stored and extrapolated scores from the curve: a factor on the log axis."""
 
 
 def samples_figure(measured: MeasuredTask, looks: Looks) -> Any:
@@ -33,13 +32,13 @@ def samples_figure(measured: MeasuredTask, looks: Looks) -> Any:
         for panel, name in zip(figure.subplots(1, 2), SCORES, strict=True):
             draw_samples(panel, variants, looks, name)
         add_legend(figure, [looks[variant.label] for variant in variants])
-        halves = "split halves: placed and selected by one half of the re-evaluations, scored by the other"
-        add_note(figure, (*facts(measured), halves if measured.is_corrected else ""))
+        limit = "∞: extrapolated from half and all of the re-evaluations, as if the bias fell as 1/N"
+        add_note(figure, (*facts(measured), limit if measured.is_corrected else ""))
     return figure
 
 
 def draw_samples(panel: Any, variants: Variants, looks: Looks, name: str) -> None:
-    """Draw a score by the number of re-evaluations, between the uncorrected and the split-half score."""
+    """Draw a score by the number of re-evaluations, between the uncorrected and the extrapolated score."""
     panel.set(ylabel=METRICS[corrected(name)].title)
     most = max((one.n_reevaluations for variant in variants for one in variant.corrected), default=0)
     if not most:
@@ -52,15 +51,13 @@ def draw_samples(panel: Any, variants: Variants, looks: Looks, name: str) -> Non
         draw_band(panel, samples_band([one.by_samples for one in variant.corrected], name), look)
         before = [run.values[name] for run in variant.runs]
         _draw_estimate(panel, aside / _BESIDE, before, look, filled=True)
-        _draw_estimate(
-            panel, most * _BESIDE * aside, split_halves(variant.corrected, name), look, filled=False
-        )
+        _draw_estimate(panel, most * _BESIDE * aside, limits(variant.corrected, name), look, filled=False)
     panel.set(xscale="log", xlabel="re-evaluations", xlim=(0.75 / _BESIDE, 1.33 * most * _BESIDE))
     panel.set_ylim(bottom=0)
     panel.grid()
     count_axis(panel.yaxis)
     marked = [n for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if n < 0.7 * most] + [most]
-    panel.set_xticks([1 / _BESIDE, *marked, most * _BESIDE], ["stored", *map(str, marked), "split\nhalves"])
+    panel.set_xticks([1 / _BESIDE, *marked, most * _BESIDE], ["stored", *map(str, marked), "∞"])
     panel.minorticks_off()
     return None
 
@@ -71,9 +68,9 @@ def samples_band(replications: Sequence[BySamples], name: str) -> Band:
     return across(shared, [getattr(one, name)[np.isin(one.counts, shared)] for one in replications])
 
 
-def split_halves(replications: Sequence[Corrected], name: str) -> list[float]:
-    """Return the split-half estimate of every replication; NaN if there is none."""
-    return [getattr(one.by_samples.split_half, name) for one in replications]
+def limits(replications: Sequence[Corrected], name: str) -> list[float]:
+    """Return the extrapolated score of every replication; NaN if there is none."""
+    return [getattr(one.by_samples.extrapolated, name) for one in replications]
 
 
 def _draw_estimate(panel: Any, x: float, values: Sequence[float], look: Look, *, filled: bool) -> None:

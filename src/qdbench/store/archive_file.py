@@ -22,10 +22,12 @@ from qdbench.store.files import FORMAT, damage_named, parsed_json, write_npz
 from qdbench.store.npz import (
     Arrays,
     array_of,
+    compact,
     finite,
     read_npz,
     require_names,
     text,
+    unsigned,
     whole_number,
     within,
 )
@@ -35,7 +37,7 @@ from qdbench.store.sound import MOST_CELLS
 
 GEOMETRY = {"grid": "shape", "cvt": "centroids", "unstructured": "threshold"}
 """What a file holds of every kind of geometry, beside the bounds."""
-COLUMNS = ("fitness", "descriptors", "evaluations", "seeds", "cells", "samples", "solutions")
+COLUMNS = ("fitness", "descriptors", "evaluations", "seeds", "cells", "samples", "steps", "solutions")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +51,7 @@ class StoredArchive:
     evaluations: NDArray[np.int64] = field(repr=False)  #: (n, k)
     seeds: Seeds = field(repr=False)  #: (n, k)
     cells: Cells = field(repr=False)  #: (n,) the elites' cells
+    steps: NDArray[Any] = field(repr=False)  #: (n, k) control steps; 0 where there is no evaluation
     n_evaluations: int
     """Of the run when it was written."""
     n_parameters: int
@@ -79,9 +82,14 @@ class StoredArchive:
 
 
 def write_archive(
-    path: Path, determinants: Determinants, n_evaluations: int, elites: Evaluated, geometry: Geometry
+    path: Path,
+    determinants: Determinants,
+    n_evaluations: int,
+    elites: Evaluated,
+    geometry: Geometry,
+    steps: NDArray[Any],
 ) -> None:
-    """Replace archive.npz."""
+    """Replace archive.npz; `steps` are those of the elites' evaluations, (n, k)."""
     columns = {column.name: getattr(elites, column.name) for column in fields(elites)}
     arrays: dict[str, Any] = {
         "format": FORMAT,
@@ -91,6 +99,7 @@ def write_archive(
         **geometry.arrays(),
         "cells": geometry.cells(elites.descriptors),
         "samples": elites.samples,
+        "steps": compact(steps),
         **columns,
     }
     write_npz(path, arrays)
@@ -118,6 +127,7 @@ def read_archive(path: Path, determinants: Determinants, *, any_fingerprint: boo
             evaluations=evaluations,
             seeds=array_of(arrays, "seeds", np.uint64, evaluations.shape),
             cells=within(arrays, "cells", (n,), 0, n if geometry.n_cells is None else geometry.n_cells),
+            steps=unsigned(arrays, "steps", evaluations.shape),
             n_evaluations=made,
             n_parameters=determinants.task.n_parameters,
         )

@@ -20,11 +20,13 @@ from qdbench.store.npz import (
     MOST_MEMBERS,
     Arrays,
     array_of,
+    compact,
     finite,
     json_value,
     read_npz,
     require_names,
     text,
+    unsigned,
     whole_number,
     within,
 )
@@ -33,7 +35,7 @@ from qdbench.store.record import Determinants, Versions
 
 GEOMETRY_PREFIX = "geometry_"
 ABOUT = ("determinants", "versions", "n_reevaluations", "n_points", "kind")
-COLUMNS = ("keys", "originals", "fitness", "descriptors")
+COLUMNS = ("keys", "originals", "fitness", "descriptors", "steps")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +66,21 @@ class Corrections:
     originals: NDArray[np.float64] = field(repr=False)  #: (m,) its fitness then
     fitness: NDArray[np.float64] = field(repr=False)  #: (m, N)
     descriptors: NDArray[np.float64] = field(repr=False)  #: (m, N, dimensions)
+    steps: NDArray[Any] = field(repr=False)  #: (m, N) control steps made
     points: tuple[CorrectionPoint, ...] = ()
 
     @classmethod
     def none_yet(cls, geometry: Geometry, n: int) -> Corrections:
         """Return corrections without any elites."""
-        empty, dimensions = np.empty(0), len(geometry.bounds)
-        return cls(n, geometry, np.empty(0, np.int64), empty, np.empty((0, n)), np.empty((0, n, dimensions)))
+        return cls(
+            n_reevaluations=n,
+            geometry=geometry,
+            keys=np.empty(0, np.int64),
+            originals=np.empty(0),
+            fitness=np.empty((0, n)),
+            descriptors=np.empty((0, n, len(geometry.bounds))),
+            steps=np.empty((0, n), np.uint8),
+        )
 
     def at(self, evaluations: int) -> CorrectionPoint | None:
         """Return the point after that many evaluations, if there is one."""
@@ -86,6 +96,7 @@ class Corrections:
         originals: NDArray[np.float64],
         fitness: NDArray[np.float64],
         descriptors: NDArray[np.float64],
+        steps: NDArray[Any],
     ) -> Corrections:
         """Return these corrections with the re-evaluations of more elites."""
         return replace(
@@ -94,6 +105,7 @@ class Corrections:
             originals=np.append(self.originals, originals),
             fitness=np.concatenate([self.fitness, fitness]),
             descriptors=np.concatenate([self.descriptors, descriptors]),
+            steps=np.concatenate([self.steps, compact(steps)]),
         )
 
 
@@ -141,6 +153,7 @@ def read_corrections(path: Path, determinants: Determinants) -> Corrections:
             originals=originals,
             fitness=array_of(arrays, "fitness", np.float64, (m, n)),
             descriptors=array_of(arrays, "descriptors", np.float64, (m, n, dimensions)),
+            steps=unsigned(arrays, "steps", (m, n)),
             points=tuple(_point(arrays, i, originals, geometry) for i in range(n_points)),
         )
         _require_ascending([point.evaluations for point in found.points])

@@ -20,7 +20,7 @@ import numpy as np
 
 from qdbench.errors import DamagedFile, InvalidInput
 
-FORMAT = 2
+FORMAT = 3
 """The version of every file of a run."""
 
 

@@ -22,11 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from qdbench.errors import InvalidInput
 from qdbench.store.archive_file import require_same_run
 from qdbench.store.files import FORMAT, damage_named, read_json, write_json, write_npz
 from qdbench.store.locks import locked
-from qdbench.store.npz import Arrays, json_value, read_npz, text
+from qdbench.store.npz import Arrays, compact, json_value, read_npz, text, unsigned
 from qdbench.store.plain import as_json, from_json
 from qdbench.store.record import Determinants, MetricsExtent, RunRecord, Totals, file_name
 from qdbench.store.sound import require_sound, require_sound_extent, require_sound_totals
@@ -36,7 +38,7 @@ REPLACED = ("run.json", "archive.npz", "corrected.npz", "checkpoint.npz", "error
 _LEFT_OVER = re.compile(rf"\.({'|'.join(map(re.escape, REPLACED))})\.\d+")
 
 
-CHECKPOINT, STATE = ("determinants", "about", "state"), re.compile("^state/")
+CHECKPOINT, STATE = ("determinants", "about", "state", "steps"), re.compile("^state/")
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Checkpoint:
     """The arrays of the state, by path."""
     rest: dict[str, Any] | None
     """The rest of the state, as JSON holds it; None of an algorithm that has to be told again."""
+    steps: NDArray[Any]
+    """Control steps of every evaluation so far; empty if the algorithm has to be told again."""
 
 
 class RunFolder:
@@ -106,7 +110,8 @@ class RunFolder:
         named = {f"state/{path}": array for path, array in checkpoint.arrays.items()}
         text = {"determinants": determinants, "about": about, "state": checkpoint.rest}
         plain = {name: json.dumps(as_json(value)) for name, value in text.items()}
-        write_npz(self.checkpoint_path, {"format": FORMAT, **plain, **named})
+        steps = compact(checkpoint.steps)
+        write_npz(self.checkpoint_path, {"format": FORMAT, **plain, "steps": steps, **named})
 
     def read_checkpoint(self, determinants: Determinants) -> Checkpoint | None:
         """Return the checkpoint of the run with these determinants, or None where there is none."""
@@ -123,7 +128,8 @@ class RunFolder:
             require_sound_totals(about.totals)
             require_sound_extent(about.metrics)
             named = {STATE.sub("", name): array for name, array in state.items()}
-            return Checkpoint(about.totals, about.metrics, about.told_bytes, named, rest)
+            steps = unsigned(arrays, "steps", (0 if rest is None else about.totals.evaluations,))
+            return Checkpoint(about.totals, about.metrics, about.told_bytes, named, rest, steps)
 
     def require_record(self) -> RunRecord:
         """Return run.json, or say that this is not the folder of a run."""

@@ -19,8 +19,9 @@ Columns = dict[str, NDArray[Any]]
 
 COLUMNS = (
     "iteration", "evaluations", "steps", "seconds", "simulation_seconds", "algorithm_seconds",
-    "coverage", "qd_score", "max_fitness", "sum_fitness", "min_fitness",
+    "coverage", "qd_score", "max_fitness", "sum_fitness", "min_fitness", "alive_coverage", "alive_qd_score",
     "grid_coverage", "grid_qd_score", "grid_max_fitness", "grid_sum_fitness", "grid_min_fitness",
+    "grid_alive_coverage", "grid_alive_qd_score",
     "lowest_fitness", "highest_fitness", "invalid",
 )  # fmt: skip
 COUNTS = ("iteration", "evaluations", "steps", "coverage", "grid_coverage", "invalid")

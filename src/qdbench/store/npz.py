@@ -154,6 +154,19 @@ def within(
     return array
 
 
+def unsigned(arrays: Arrays, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return an array of unsigned whole numbers of any width, as `compact` makes them."""
+    array = _named(arrays, name)
+    if array.dtype.kind != "u" or array.shape != shape:
+        raise ValueError(f"{name} is {array.dtype.str} {array.shape}, not unsigned {shape}")
+    return array
+
+
+def compact(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Return whole numbers of 0 or more as the narrowest unsigned integers that hold them."""
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
+
+
 def require_names(arrays: Arrays, known: Collection[str]) -> None:
     """Refuse arrays that nobody wrote."""
     strange = [name for name in arrays if name not in known]

@@ -30,12 +30,21 @@ class TaskRecord:
     descriptor_bounds: tuple[tuple[float, float], ...]
     cells: tuple[int, ...]
     fitness_bounds: tuple[float, float]
+    """The possible fitness, which algorithms know."""
+
+    @property
+    def episode_length(self) -> int | None:
+        """The control steps of an episode that nothing ends early; None if the task has no episodes."""
+        length: int | None = self.options.get("episode_length")
+        return length
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskFacts:
-    """What readers of results want to know of a task; none of it changes a number."""
+    """What readers of results want to know of a task; none of it changes what a run finds."""
 
+    score_interval: tuple[float, float]
+    """The task's fixed interval of the QD score, as in metrics.csv."""
     descriptor_names: tuple[str, ...]
     """What the axes of a picture are called."""
     counts_steps: bool

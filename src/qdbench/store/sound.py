@@ -27,6 +27,8 @@ def require_sound(record: RunRecord) -> None:
     require_sound_totals(record.totals)
     require_sound_extent(record.metrics)
     _require_sound_target(record.target)
+    interval = record.facts.score_interval
+    _require(_ascending(interval), f"its score interval is {interval}, which is no interval")
     names = record.facts.descriptor_names
     _require(len(names) == len(record.task.cells), "it has not one name per descriptor dimension")
     _require(bool(record.environments), "it ran nowhere")

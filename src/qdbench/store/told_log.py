@@ -14,7 +14,7 @@ import zlib
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,8 @@ from qdbench.store.record import Determinants
 
 MAGIC = b"QDTOLD"
 _BEGIN = struct.Struct("<6sHI")  # magic, format, length of the determinants
-_BLOCK = struct.Struct("<IIIIqddd")  # the numbers of `Told`, and the shape of its arrays
+_BLOCK = struct.Struct("<IIIIIddd")  # the numbers of `Told`, the shape of its arrays, bytes of a step count
+_WIDTHS = (1, 2, 4, 8)
 _CHECKSUM = struct.Struct("<I")
 
 
@@ -40,22 +41,30 @@ class Told:
     """Counted from 1."""
     asked: int
     """Checksum of the solutions that the algorithm had asked for."""
-    steps: int
-    """Control steps of the batch."""
     seconds: float
     """Of the whole run so far, as the next two."""
     simulation_seconds: float
     algorithm_seconds: float
     fitness: NDArray[np.float64] = field(repr=False)  #: (n,) NaN where invalid
     descriptors: NDArray[np.float64] = field(repr=False)  #: (n, dimensions)
+    steps: NDArray[Any] = field(repr=False)  #: (n,) control steps made, as `compact` makes them
 
     def to_bytes(self) -> bytes:
         """Return the iteration as a block with its checksum."""
         n, dimensions = self.descriptors.shape
         clock = (self.seconds, self.simulation_seconds, self.algorithm_seconds)
-        head = _BLOCK.pack(self.iteration, self.asked, n, dimensions, self.steps, *clock)
-        data = head + self.fitness.astype("<f8").tobytes() + self.descriptors.astype("<f8").tobytes()
+        width = self.steps.dtype.itemsize
+        head = _BLOCK.pack(self.iteration, self.asked, n, dimensions, width, *clock)
+        arrays = ((self.fitness, "<f8"), (self.descriptors, "<f8"), (self.steps, f"<u{width}"))
+        data = head + b"".join(array.astype(kind).tobytes() for array, kind in arrays)
         return data + _CHECKSUM.pack(zlib.crc32(data))
+
+
+def _size(n: int, dimensions: int, width: int) -> int:
+    """Return how many bytes the arrays of a block have."""
+    if width not in _WIDTHS:
+        raise ValueError("a block has impossible numbers")
+    return n * (8 * (1 + dimensions) + width)
 
 
 def checksum(solutions: Parameters) -> int:
@@ -155,32 +164,36 @@ class ToldLog:
     def _block(self, offset: int) -> tuple[Told, int]:
         """Return the block at a place, and where it ends."""
         head = self._read(offset, _BLOCK.size)
-        iteration, asked, n, dimensions, steps, seconds, simulation, algorithm = _BLOCK.unpack(head)
-        size = 8 * n * (1 + dimensions)
+        iteration, asked, n, dimensions, width, *times = _BLOCK.unpack(head)
+        size = _size(n, dimensions, width)
         data = self._read(offset + _BLOCK.size, size)
         end = offset + _BLOCK.size + size + _CHECKSUM.size
         (expected,) = _CHECKSUM.unpack(self._read(end - _CHECKSUM.size, _CHECKSUM.size))
         if zlib.crc32(data, zlib.crc32(head)) != expected:
             raise ValueError("a checksum does not fit")
-        clock = (seconds, simulation, algorithm)
-        if not n or dimensions != self._dimensions or steps < 0 or not all(0 <= t < inf for t in clock):
+        clock: tuple[float, float, float] = (times[0], times[1], times[2])
+        if not n or dimensions != self._dimensions or not all(0 <= t < inf for t in clock):
             raise ValueError("a block has impossible numbers")
-        numbers = np.frombuffer(data, "<f8").astype(np.float64)
+        numbers = np.frombuffer(data, "<f8", n * (1 + dimensions)).astype(np.float64)
+        steps = np.frombuffer(data, f"<u{width}", offset=numbers.nbytes).astype(f"u{width}")
         fitness, descriptors = numbers[:n], numbers[n:].reshape(n, dimensions)
-        return Told(iteration, asked, steps, seconds, simulation, algorithm, fitness, descriptors), end
+        return Told(iteration, asked, *clock, fitness, descriptors, steps), end
 
-    def outcomes(self, evaluations: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return fitness and descriptors of some evaluations, by their numbers."""
+    def outcomes(
+        self, evaluations: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
+        """Return fitness, descriptors and steps of some evaluations, by their numbers."""
         self._find_blocks()
         first = np.array([evaluation for evaluation, _ in self._starts])
-        fitness, descriptors = [], []
+        fitness, descriptors, steps = [], [], []
         for number in evaluations.tolist():
             block = int(np.searchsorted(first, number, side="right")) - 1
             with damage_named(self.path):
                 told, _ = self._block(self._starts[block][1])
                 fitness.append(told.fitness[number - first[block]])
                 descriptors.append(told.descriptors[number - first[block]])
-        return np.array(fitness), np.stack(descriptors)
+                steps.append(told.steps[number - first[block]])
+        return np.array(fitness), np.stack(descriptors), np.array(steps)
 
     def _find_blocks(self) -> None:
         """Note where blocks begin that were not known yet."""
@@ -190,9 +203,10 @@ class ToldLog:
         while offset < self._offset:
             self._starts.append((evaluation, offset))
             with damage_named(self.path):
-                _, _, n, dimensions, *_ = _BLOCK.unpack(self._read(offset, _BLOCK.size))
+                _, _, n, dimensions, width, *_ = _BLOCK.unpack(self._read(offset, _BLOCK.size))
+                size = _size(n, dimensions, width)
             evaluation += n
-            offset += _BLOCK.size + 8 * n * (1 + dimensions) + _CHECKSUM.size
+            offset += _BLOCK.size + size + _CHECKSUM.size
 
     def append(self, told: Told) -> None:
         """Add an iteration."""

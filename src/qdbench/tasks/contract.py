@@ -41,6 +41,8 @@ class Evaluations:
         }
         parts = {name: checked_column(name, part, np.float64, 1) for name, part in self.terms.items()}
         require_equal_lengths("an evaluation", columns | parts)
+        if (columns["steps"] < 0).any():
+            raise InvalidInput(f"an evaluation made {columns['steps'].min()} steps; give 0 or more")
         for name, column in columns.items():
             object.__setattr__(self, name, column)
 
