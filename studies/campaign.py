@@ -92,7 +92,7 @@ def carry_out(planned: Sequence[Planned], workers: int | None = None) -> int:
         except QdbenchError as error:  # the others go on
             n_failed += 1
             told = f"FAILED: {error}"
-        print(f"{i}/{len(planned)} {one.path.relative_to(one.out)}: {told}", flush=True)
+        print(f"{i}/{len(planned)} {one.path}: {told}", flush=True)
     return n_failed
 
 
@@ -142,7 +142,8 @@ class Interval:
     def words(self, form: str = ".3g") -> str:
         if np.isnan(self.mean):
             return "-"
-        return f"{self.mean:{form}} ({self.low:{form}} … {self.high:{form}})"
+        ends = "" if np.isnan(self.low) else f" ({self.low:{form}} … {self.high:{form}})"
+        return f"{self.mean:{form}}{ends}"
 
 
 def interval(*groups: Values) -> Interval:
@@ -185,6 +186,10 @@ def seed_list(text: str) -> list[int]:
     return [seed for first, _, last in parts for seed in range(int(first), int(last or first) + 1)]
 
 
+Action = Callable[[argparse.Namespace], int | None]
+"""Carries out a sub-command; returns how many runs failed, if it makes runs."""
+
+
 def options_of_run(parser: argparse.ArgumentParser, seeds: str) -> None:
     """Add the options that every `run` has."""
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of all runs")
@@ -194,10 +199,23 @@ def options_of_run(parser: argparse.ArgumentParser, seeds: str) -> None:
         parser.add_argument(f"--{name}", type=int, metavar="N", help="another size, to try it out")
 
 
+def run_and_table(about: str | None, run: Action, table: Action) -> argparse.ArgumentParser:
+    """Return the command line of a study with `run` (three seeds) and `table` (with a figure)."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    running, reading = commands.add_parser("run"), commands.add_parser("table")
+    options_of_run(running, "0-2")
+    running.set_defaults(action=run)
+    reading.add_argument("--runs", type=Path, required=True, metavar="DIR")
+    reading.add_argument("--png", type=Path, metavar="FILE", help="draw a figure")
+    reading.set_defaults(action=table)
+    return parser
+
+
 def command(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None) -> int:
-    """Carry out a command line: `chosen.action(chosen)` returns how many runs failed, or nothing."""
+    """Carry out a command line; return the exit code."""
     chosen = parser.parse_args(arguments)
-    action: Callable[[argparse.Namespace], int | None] = chosen.action
+    action: Action = chosen.action
     try:
         return 1 if action(chosen) else 0
     except QdbenchError as error:
