@@ -170,7 +170,7 @@ def _findings(content: _Content) -> str:
         f"<p>Criterion: {text(one.criterion)}</p>\n{bullets(one.numbers)}\n</div>\n</div>"
         for one in content.findings
     ]
-    return "\n".join((f"<p>{text(content.caveat)}</p>", *shown)) if shown else ""
+    return "\n".join((f"<p>{text(content.caveat)}</p>", *shown)) if content.caveat else ""
 
 
 def _task(task: MeasuredTask, shown: Table, look: Looks, key: str) -> str:
