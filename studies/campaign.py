@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import qdbench
+from qdbench.analysis.collect import collect
 from qdbench.analysis.measured import MeasuredTask
-from qdbench.errors import InvalidInput, QdbenchError
+from qdbench.errors import QdbenchError
 from qdbench.paper.protocol import Contender, Scale
 from qdbench.store.folder import RunFolder, run_path
 from qdbench.tasks.contract import Task
@@ -104,15 +105,9 @@ def sized(scale: Scale, chosen: argparse.Namespace) -> Scale:
 
 def measured(folder: Path) -> MeasuredTask | None:
     """Return the measurements of the only task in a folder; None if it has no finished run."""
-    if not folder.is_dir():
+    if not folder.is_dir() or not collect([folder]).variants:
         return None
-    try:
-        found = qdbench.measure(folder)
-    except InvalidInput as error:
-        if "no run can be used" in str(error):
-            return None
-        raise
-    (task,) = found.tasks
+    (task,) = qdbench.measure(folder).tasks
     return task
 
 

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 import qdbench
 from qdbench.analysis.measured import MeasuredRun, MeasuredTask
 from qdbench.analysis.measures import PlacedRun
+from qdbench.errors import QdbenchError
 from qdbench.metrics.metric import METRICS
 from qdbench.metrics.numbers import percent, significant
 from qdbench.metrics.scores import scores
@@ -73,8 +74,12 @@ def summary(runs: Path, tasks: Sequence[str], seeds: Sequence[int]) -> dict[str,
     """Return all numbers of the study, by task; of a task without runs only what is missing."""
     found: dict[str, Any] = {}
     for name in tasks:
-        task = measured(runs / name)
         found[name] = {"missing": missing(runs / name, CONTENDERS, seeds)}
+        try:
+            task = measured(runs / name)
+        except QdbenchError as error:  # the other tasks are shown
+            found[name]["missing"].append(str(error))
+            continue
         found[name] |= {} if task is None else of_task(task)
     return found
 

@@ -168,11 +168,13 @@ def draw(found: dict[int, list[Elites]], png: Path) -> None:
     for panels, (label, numbers) in zip(axes, tables, strict=True):
         for i, (panel, title) in enumerate(zip(panels, SHOWN, strict=True)):
             for length, line in numbers.items():
-                panel.plot(
-                    list(line), [values[i].mean for values in line.values()], "o-", label=f"{length} steps"
-                )
+                means = [values[i].mean for values in line.values()]
+                panel.plot(list(line), means, "o-", label=f"{length} steps")
             panel.set(xscale="log", xlabel=label, title=title)
-            panel.set_ylim(bottom=0)
+            panel.set_xticks(ticks := sorted(set().union(*numbers.values())), map(str, ticks))
+            panel.minorticks_off()
+    for panel in axes[0]:
+        panel.set_ylim(bottom=0)
     axes[0, 0].legend()
     figure.savefig(png, dpi=110)
     plt.close(figure)

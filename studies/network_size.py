@@ -91,17 +91,17 @@ def draw(found: list[Point], png: Path) -> None:
     """Draw all three against the number of parameters."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(SHOWN), figsize=(10, 3.2), layout="constrained")
-    for panel, metric in zip(axes, SHOWN, strict=True):
-        for task in TASKS:
-            some = [one for one in found if one.task == task]
-            x = [one.n_parameters for one in some]
-            ends = [(one.values[metric].low, one.values[metric].high) for one in some]
-            (line,) = panel.plot(x, [one.values[metric].mean for one in some], "o-", label=task)
-            panel.vlines(x, *zip(*ends, strict=True), color=line.get_color()) if ends else None
-        panel.set(xscale="log", xlabel="parameters", title=_title(metric))
-        panel.set_ylim(bottom=0)
-    axes[0].legend()
+    shape = len(TASKS), len(SHOWN)
+    figure, axes = plt.subplots(*shape, figsize=(10, 5.6), layout="constrained", sharex=True)
+    for panels, task in zip(axes, TASKS, strict=True):
+        some = [one for one in found if one.task == task]
+        x = [one.n_parameters for one in some]
+        for panel, metric in zip(panels, SHOWN, strict=True):
+            values = [one.values[metric] for one in some]
+            panel.plot(x, [one.mean for one in values], "o-")
+            panel.vlines(x, [one.low for one in values], [one.high for one in values])
+            panel.set(xscale="log", xlabel="parameters", title=f"{task}: {_title(metric)}")
+            panel.set_ylim(bottom=0)
     figure.savefig(png, dpi=110)
     plt.close(figure)
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,20 @@ def _require_numbers(tiny: Path, found: dict[str, Any]) -> None:
         corrected["random_search"]["corrected_qd_score"]
     )
     assert found["verdicts"]["a"]["mean"] == pytest.approx(gap)
+
+
+def test_one_inconsistent_task_does_not_hide_the_others(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in TASKS:
+        copytree(tiny / name, tmp_path / name)
+    other = qdbench.make("ant_omni", episode_length=9)
+    qdbench.run(other, "map_elites", seed=5, evaluations=96, out=tmp_path, workers=1, batch_size=24)
+    table(discrimination.parser(), tmp_path, "--tasks", *TASKS)
+    said = capsys.readouterr().out
+    assert "| walker_uni | map_elites | 2 |" in said
+    assert "| ant_omni |" not in said
+    assert "episode_length" in next(line for line in said.splitlines() if line.startswith("- ant_omni: "))
 
 
 def columns(ours: list[float], random: list[float], growth: list[float]) -> dict[str, Any]:
