@@ -117,7 +117,14 @@ def judge(measured: Measured, folder: Path) -> Reproduction:
     figures = plot(measured, out=folder / "figures")
     verdicts = folder / "findings.md"
     write_text(verdicts, markdown(found, why_none))
-    page = write_page(measured, comparison, folder / "report.html", findings=found, caveat=why_none or CAVEAT)
+    page = write_page(
+        measured,
+        comparison,
+        folder / "report.html",
+        findings=found,
+        caveat=CAVEAT,
+        why_no_findings=why_none,
+    )
     return Reproduction(folder, measured, comparison, tuple(found), why_none, tuple(figures), verdicts, page)
 
 
