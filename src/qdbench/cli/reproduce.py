@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def reproduce(
     scale: Annotated[
         Literal["smoke", "laptop", "paper"],
-        typer.Option(help="Size of the experiment: about 2 minutes, an hour, or many days on two cores."),
+        typer.Option(help="Size of the experiment: about 2 minutes, 2.5 hours, or many days on two cores."),
     ] = "smoke",
     out: Annotated[
         Path | None,
@@ -59,6 +59,6 @@ def _print_findings(found: Reproduction) -> None:
         terminal.out.print(f"{finding.verdict.upper()}: {finding.claim}", style="bold", soft_wrap=True)
         for line in (finding.criterion, *finding.numbers):
             terminal.out.print(f"  {line}", soft_wrap=True)
-    terminal.out.print(CAVEAT, soft_wrap=True)
+    terminal.out.print(found.why_no_findings or CAVEAT, soft_wrap=True)
     others = ", ".join(str(path) for path in (found.verdicts, found.page))
     terminal.out.print(f"Written: {others}; all results are in {found.folder}", soft_wrap=True)

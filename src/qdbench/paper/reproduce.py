@@ -19,7 +19,7 @@ from qdbench.experiments.launchers import launcher_for
 from qdbench.experiments.one_run import Job, Settings
 from qdbench.experiments.plan import Plan
 from qdbench.experiments.runs import check_jobs
-from qdbench.paper.findings import CAVEAT, findings, markdown, replications
+from qdbench.paper.findings import CAVEAT, findings, markdown, replications, too_few
 from qdbench.paper.protocol import CONTENDERS, REPRODUCED_TASK, VERSION, Scale, scale_of
 from qdbench.reports.page import Finding, write_page
 from qdbench.reports.plot import plot
@@ -47,6 +47,8 @@ class Reproduction:
     measured: Measured
     comparison: Comparison
     findings: tuple[Finding, ...]
+    why_no_findings: str
+    """One sentence if there are too few replications to judge anything; else empty."""
     figures: tuple[Path, ...]
     verdicts: Path
     page: Path
@@ -63,8 +65,8 @@ def reproduce(
 ) -> Reproduction:
     """Repeat the paper's experiment: run, correct, compare, plot, and judge its findings.
 
-    `scale` is `smoke`, `laptop` or `paper`: about 2 minutes, an hour, or many days on two cores. All results
-    are written into the folder `out`, by default results/SCALE. After an interruption, the same call
+    `scale` is `smoke`, `laptop` or `paper`: about 2 minutes, 2.5 hours, or many days on two cores. All
+    results are written into the folder `out`, by default results/SCALE. After an interruption, the same call
     continues. `say` is called with sentences about what will be done and how long it will take. `progress`
     is called after each measured run.
     """
@@ -110,12 +112,20 @@ def judge(measured: Measured, folder: Path) -> Reproduction:
     """Compare, plot and judge the runs of the experiment, and write everything into a folder."""
     comparison = compare(measured, out=folder)
     (task,) = measured.tasks
-    found = findings(replications(task), task.no_times)
+    values = replications(task)
+    found, why_none = findings(values, task.no_times), too_few(values)
     figures = plot(measured, out=folder / "figures")
     verdicts = folder / "findings.md"
-    write_text(verdicts, markdown(found))
-    page = write_page(measured, comparison, folder / "report.html", findings=found, caveat=CAVEAT)
-    return Reproduction(folder, measured, comparison, tuple(found), tuple(figures), verdicts, page)
+    write_text(verdicts, markdown(found, why_none))
+    page = write_page(
+        measured,
+        comparison,
+        folder / "report.html",
+        findings=found,
+        caveat=CAVEAT,
+        why_no_findings=why_none,
+    )
+    return Reproduction(folder, measured, comparison, tuple(found), why_none, tuple(figures), verdicts, page)
 
 
 def jobs_of(scale: Scale, out: Path) -> list[Job]:
@@ -132,8 +142,9 @@ def jobs_of(scale: Scale, out: Path) -> list[Job]:
             seed=seed,
             name=contender.name,
         )
-        for seed in range(scale.replications)
+        for seed in range(max(len(scale.seeds(contender)) for contender in CONTENDERS))
         for contender in CONTENDERS
+        if seed in scale.seeds(contender)
     ]
     target = Target(scale.evaluations, corrections=CorrectionPlan(scale.corrections, scale.reevaluations))
     return [Job(plan, plan.folder(out), target) for plan in plans]

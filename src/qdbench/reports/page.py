@@ -49,6 +49,7 @@ class _Content:
     title: str
     findings: Sequence[Finding]
     caveat: str
+    why_no_findings: str = ""
 
 
 def report(
@@ -86,10 +87,12 @@ def write_page(
     title: str = "",
     findings: Sequence[Finding] = (),
     caveat: str = "",
+    why_no_findings: str = "",
 ) -> Path:
     """Write the page of a comparison; `caveat` is shown once, above all findings."""
     look = looks(variant.label for _, variant in measured.variants)
-    write_text(path, _page(_Content(measured, comparison, path, title, findings, caveat), look))
+    content = _Content(measured, comparison, path, title, findings, caveat, why_no_findings)
+    write_text(path, _page(content, look))
     return path
 
 
@@ -170,7 +173,8 @@ def _findings(content: _Content) -> str:
         f"<p>Criterion: {text(one.criterion)}</p>\n{bullets(one.numbers)}\n</div>\n</div>"
         for one in content.findings
     ]
-    return "\n".join((f"<p>{text(content.caveat)}</p>", *shown)) if shown else ""
+    above = content.caveat if shown else content.why_no_findings
+    return "\n".join([*([f"<p>{text(above)}</p>"] if above else []), *shown])
 
 
 def _task(task: MeasuredTask, shown: Table, look: Looks, key: str) -> str:

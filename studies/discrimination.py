@@ -1,0 +1,381 @@
+"""Does a task tell algorithms apart? Six contenders on every task, at the same small scale.
+
+    python -m studies.discrimination pilot --out results/pilot        # seed 100, without re-evaluations
+    python -m studies.discrimination calibrate --runs results/pilot   # proposed score intervals
+    python -m studies.discrimination run --out results/standard       # seeds 0-4; about 15 hours of two cores
+    python -m studies.discrimination table --runs results/standard --json discrimination.json
+
+A task passes if all three hold for MAP-Elites:
+(a) its corrected QD score is above that of random search: the interval of the difference lies above 0;
+(b) its archive still grows: in the last quarter of the budget, mean coverage or mean QD score grows by 2 % or
+    more, and the interval of this growth lies above 0;
+(c) on the cells that it and novelty search both fill, its mean normalised fitness is higher by 0.1 or more,
+    and the interval of the difference (paired by seed) lies above 0.
+Intervals are 95 % percentile bootstraps over seeds; with 5 seeds they are too narrow (docs/reproduction.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import qdbench
+from qdbench.analysis.measured import MeasuredRun, MeasuredTask
+from qdbench.analysis.measures import PlacedRun
+from qdbench.errors import QdbenchError
+from qdbench.metrics.metric import METRICS
+from qdbench.metrics.numbers import percent, significant
+from qdbench.metrics.scores import scores
+from studies.campaign import (
+    CONTENDERS,
+    STANDARD,
+    Interval,
+    Planned,
+    Values,
+    carry_out,
+    command,
+    interval,
+    markdown,
+    measured,
+    missing,
+    options_of_run,
+    seed_list,
+    sized,
+    without_nan,
+)
+
+TASKS = (
+    "hexapod_omni", "humanoid_omni", "hexapod_uni", "walker_uni", "ant_omni", "humanoid_uni",
+    "halfcheetah_uni", "hopper_uni", "ant_uni",
+)  # fmt: skip
+"""The most telling first."""
+PILOT = ("map_elites", "cvt_map_elites", "random_search")
+SHOWN = ("coverage", "alive_share", "qd_score", "corrected_qd_score", "max_fitness", "return_rate")
+GROWN = ("coverage", "qd_score")
+GROWING = 0.02
+FITTER = 0.1
+Elites = tuple[NDArray[np.int64], Values]
+"""Cells of the task's grid and the fitness in them."""
+
+
+# What is computed: everything that the tables show, ready for JSON
+
+
+def summary(runs: Path, tasks: Sequence[str], seeds: Sequence[int]) -> dict[str, Any]:
+    """Return all numbers of the study, by task; of a task without runs only what is missing."""
+    found: dict[str, Any] = {}
+    for name in tasks:
+        found[name] = {"missing": missing(runs / name, CONTENDERS, seeds)}
+        try:
+            task = measured(runs / name)
+        except QdbenchError as error:  # the other tasks are shown
+            found[name]["missing"].append(str(error))
+            continue
+        found[name] |= {} if task is None else of_task(task)
+    return found
+
+
+def of_task(task: MeasuredTask) -> dict[str, Any]:
+    """Return the numbers and verdicts of one task."""
+    short = {contender.label: name for name, contender in CONTENDERS.items()}
+    known = {short[one.label]: one.runs for one in task.variants if one.label in short}
+    by_name = {name: known[name] for name in CONTENDERS if name in known}
+    elites = {name: [on_grid(run) for run in runs] for name, runs in by_name.items()}
+    grid = task.runs[0].grid
+    reached = {cell for some in elites.values() for cells, _ in some for cell in cells.tolist()}
+    values = {name: [of_run(run) for run in runs] for name, runs in by_name.items()}
+    columns = {name: {key: [run[key] for run in runs] for key in runs[0]} for name, runs in values.items()}
+    return {
+        "interval": list(task.by.interval),
+        "cells": grid.n_cells,
+        "contenders": columns,
+        "correlation": {name: correlations(runs) for name, runs in by_name.items()},
+        "grid_reached": len(reached) / grid.n_cells,
+        "border": border_share(task, elites.get("map_elites", [])),
+        "verdicts": {
+            "a": above_random(columns),
+            "b": still_growing(columns),
+            "c": fitter_than_novel(by_name, task.by.interval),
+        },
+    }
+
+
+def of_run(run: MeasuredRun) -> dict[str, float]:
+    """Return what is shown of one run: final metrics, and growth over the second half and last quarter."""
+    found = {"seed": run.seed, **{name: run.values.get(name, np.nan) for name in SHOWN}}
+    done = run.curves.evaluations
+    for name in GROWN:
+        curve = run.curves.values[name]
+        for since, share in (("half", 0.5), ("three_quarters", 0.75)):
+            before = curve[np.searchsorted(done, share * done[-1])]
+            found[f"{name}_growth_since_{since}"] = curve[-1] / before - 1 if before > 0 else np.nan
+    return found
+
+
+def on_grid(run: MeasuredRun, corrected: bool = False) -> Elites:
+    """Return the final elites of a run, or its corrected ones, on the task's grid."""
+    placed = PlacedRun(qdbench.load(run.run.path), "grid")
+    point = placed.run.final_point
+    if not corrected or point is None:
+        return placed.stored.cells, placed.stored.elites.fitness
+    archive = placed.corrected(point)
+    return archive.cells, archive.elites.fitness
+
+
+def correlations(runs: Sequence[MeasuredRun]) -> dict[str, float]:
+    """Return how QD score and coverage go together: over all iterations of all runs, and over their ends."""
+    curves = [np.stack([run.curves.values[name] for name in GROWN]) for run in runs]
+    return {
+        "iterations": correlation(np.concatenate(curves, axis=1)),
+        "runs": correlation(np.stack([curve[:, -1] for curve in curves], axis=1)),
+    }
+
+
+def correlation(pairs: Values) -> float:
+    """Return Pearson's correlation of two rows; NaN with fewer than three columns or a constant row."""
+    if pairs.shape[1] < 3 or not pairs.std(axis=1).all():
+        return np.nan
+    return float(np.asarray(np.corrcoef(pairs))[0, 1])
+
+
+def border_share(task: MeasuredTask, elites: Sequence[Elites]) -> float:
+    """Return the share of elites in border cells; NaN where no descriptor can lie outside the bounds."""
+    run = task.runs[0]
+    if run.record.facts.counts_steps or not elites:
+        return np.nan
+    cells = np.concatenate([cells for cells, _ in elites])
+    along = np.stack(np.unravel_index(cells, run.grid.shape))
+    last = np.array(run.grid.shape)[:, None] - 1
+    return float(((along == 0) | (along == last)).any(axis=0).mean())
+
+
+# The three verdicts
+
+
+def above_random(columns: dict[str, Any]) -> dict[str, Any]:
+    """(a) The corrected QD score of MAP-Elites minus that of random search."""
+    groups = [_column(columns, name, "corrected_qd_score") for name in ("map_elites", "random_search")]
+    return judged(interval(*groups), 0.0)
+
+
+def still_growing(columns: dict[str, Any]) -> dict[str, Any]:
+    """(b) The growth of MAP-Elites' archive in the last quarter: coverage or QD score, whichever is more."""
+    growth = {
+        name: interval(_column(columns, "map_elites", f"{name}_growth_since_three_quarters"))
+        for name in GROWN
+    }
+    found = {name: judged(one, GROWING) for name, one in growth.items()}
+    best = max(GROWN, key=lambda name: (found[name]["passes"] or False, np.nan_to_num(growth[name].mean)))
+    return {"metric": best, **found[best]}
+
+
+def fitter_than_novel(
+    runs: dict[str, tuple[MeasuredRun, ...]], bounds: tuple[float, float]
+) -> dict[str, Any]:
+    """(c) Mean normalised fitness of MAP-Elites minus novelty search's, on the cells that both fill.
+
+    Beside it, and not judged, the same for corrected archives.
+    """
+    ours, novel = ({run.seed: run for run in runs.get(name, ())} for name in ("map_elites", "novelty_search"))
+    seeds = [seed for seed in ours if seed in novel]
+
+    def difference(seed: int, corrected: bool) -> float:
+        (a, fitness_a), (b, fitness_b) = (on_grid(of[seed], corrected) for of in (ours, novel))
+        both, in_a, in_b = np.intersect1d(a, b, return_indices=True)
+        sums = (scores(fitness, bounds).qd_score for fitness in (fitness_a[in_a], fitness_b[in_b]))
+        return (next(sums) - next(sums)) / len(both) if len(both) else np.nan
+
+    found = interval(np.array([difference(seed, False) for seed in seeds]))
+    after = interval(np.array([difference(seed, True) for seed in seeds]))
+    return {**judged(found, FITTER), "corrected": asdict(after)}
+
+
+def judged(found: Interval, least: float) -> dict[str, Any]:
+    """Return an interval with its verdict: the mean is at least `least` and the interval lies above 0."""
+    undecided = np.isnan(found.low)
+    return {**asdict(found), "passes": None if undecided else bool(found.mean >= least and found.low > 0)}
+
+
+def _column(columns: dict[str, Any], contender: str, name: str) -> Values:
+    return np.array(columns.get(contender, {}).get(name, []), np.float64)
+
+
+# How it is shown
+
+
+def tables(found: dict[str, Any]) -> str:
+    """Return the Markdown tables of a summary, and what is missing."""
+    parts = [contenders_table(found), verdicts_table(found)]
+    gaps = [f"- {task}: {'; '.join(one['missing'])}" for task, one in found.items() if one["missing"]]
+    return "\n\n".join([*parts, *(["Not finished:\n\n" + "\n".join(gaps)] if gaps else [])])
+
+
+def contenders_table(found: dict[str, Any]) -> str:
+    """Means over seeds, a row per task and contender."""
+    header = ["task", "algorithm", "seeds", *(METRICS[n].title if n in METRICS else n for n in SHOWN)]
+    header += ["coverage since half the budget", "QD score since half the budget"]
+    rows = []
+    for task, numbers in found.items():
+        for name, columns in numbers.get("contenders", {}).items():
+            means = {key: _mean(values) for key, values in columns.items()}
+            shares = ("alive_share", "return_rate")
+            shown = [percent(means[n], 0) if n in shares else significant(means[n]) for n in SHOWN]
+            grown = [percent(means[f"{n}_growth_since_half"], 0) for n in GROWN]
+            rows.append([task, name, str(len(columns["seed"])), *shown, *grown])
+    return markdown(header, rows)
+
+
+def verdicts_table(found: dict[str, Any]) -> str:
+    """A row per task: reach, correlations, verdicts."""
+    header = [
+        "task", "grid reached", "elites in border cells", "correlation of QD score and coverage: iterations",
+        "runs", "(a) above random search", "(b) still grows", "(c) fitter than novelty search", "passes",
+    ]  # fmt: skip
+    rows = []
+    for task, numbers in found.items():
+        if "verdicts" not in numbers:
+            continue
+        a, b, c = (numbers["verdicts"][key] for key in "abc")
+        together = numbers["correlation"].get("map_elites", {"iterations": np.nan, "runs": np.nan})
+        verdicts = [one["passes"] for one in (a, b, c)]
+        passes = None if None in verdicts and False not in verdicts else all(verdicts)
+        rows.append(
+            [
+                task,
+                percent(numbers["grid_reached"], 1),
+                percent(numbers["border"], 1),
+                *("-" if np.isnan(together[key]) else f"{together[key]:.3f}" for key in together),
+                _words(a, ",.4g"),
+                f"{METRICS[b['metric']].title} {_words(b, '+.1%')}",
+                f"{_words(c, '+.2f')}; corrected {Interval(**c['corrected']).words('+.2f')}",
+                _yes(passes),
+            ]
+        )
+    return markdown(header, rows)
+
+
+def _mean(values: Sequence[float]) -> float:
+    defined = [value for value in values if not np.isnan(value)]
+    return float(np.mean(defined)) if defined else np.nan
+
+
+def _words(verdict: dict[str, Any], form: str) -> str:
+    found = Interval(verdict["mean"], verdict["low"], verdict["high"])
+    return f"{_yes(verdict['passes'])}: {found.words(form)}"
+
+
+def _yes(passes: bool | None) -> str:
+    return {True: "yes", False: "no", None: "undecided"}[passes]
+
+
+# Calibration of the score intervals
+
+
+def calibration(runs: Path, tasks: Sequence[str]) -> str:
+    """Return the proposed `fitness_per_step` of every task, as a Markdown table, and what is missing."""
+    header = [
+        "task", "1st percentile of the elites' fitness", "best fitness", "both per step", "fitness_per_step",
+    ]  # fmt: skip
+    rows, gaps = [], []
+    for name in tasks:
+        task = measured(runs / name)
+        pools = [] if task is None else [of for of in map(_pool, task.variants) if of is not None]
+        if task is None or len(pools) < len(PILOT):
+            gaps.append(name)
+            continue
+        steps = task.runs[0].record.task.options["episode_length"]
+        low = first_percentile(pools)
+        high = max(run.record.totals.highest_fitness for run in task.runs)
+        proposed = f"({outwards(low / steps, up=False)}, {outwards(high / steps, up=True)})"
+        rows.append(
+            [
+                name,
+                significant(low),
+                significant(high),
+                f"{low / steps:.4g} … {high / steps:.4g}",
+                proposed,
+            ]
+        )
+    table = markdown(header, rows)
+    return f"{table}\n\nNot finished: {', '.join(gaps)}" if gaps else table
+
+
+def _pool(variant: Any) -> Values | None:
+    """Return the fitness of all final elites of one of the pilot's algorithms; None for another one."""
+    return np.concatenate([run.fitness for run in variant.runs]) if variant.label in PILOT else None
+
+
+def first_percentile(pools: Sequence[Values]) -> float:
+    """Return the 1st percentile of pooled values, where every pool has the same weight."""
+    weights = np.concatenate([np.full(len(pool), 1 / len(pool)) for pool in pools])
+    return float(np.quantile(np.concatenate(pools), 0.01, weights=weights, method="inverted_cdf"))
+
+
+def outwards(value: float, *, up: bool) -> str:
+    """Return a number with two significant digits, rounded up or down."""
+    exact = Decimal(repr(float(value)))
+    unit = Decimal(1).scaleb(exact.adjusted() - 1)
+    return f"{float(exact.quantize(unit, rounding=ROUND_CEILING if up else ROUND_FLOOR)):g}"
+
+
+# The command line
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Make the runs of the study or of its pilot."""
+    scale = sized(replace(STANDARD, corrections=chosen.corrections), chosen)
+    planned = [
+        Planned(
+            chosen.out, qdbench.make(task, episode_length=scale.episode_length), CONTENDERS[name], seed, scale
+        )
+        for task in chosen.tasks
+        for seed in chosen.seeds
+        for name in chosen.algorithms
+    ]
+    return carry_out(planned, chosen.workers)
+
+
+def table(chosen: argparse.Namespace) -> None:
+    """Print the tables; write all numbers as JSON."""
+    found = summary(chosen.runs, chosen.tasks, chosen.seeds)
+    if chosen.json:
+        chosen.json.write_text(json.dumps(without_nan(found), indent=1) + "\n")
+    print(tables(found))
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line of this study."""
+    found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = found.add_subparsers(required=True)
+    for name, names, seeds, corrections in (
+        ("run", tuple(CONTENDERS), "0-4", STANDARD.corrections),
+        ("pilot", PILOT, "100", 0),
+    ):
+        one = commands.add_parser(name)
+        options_of_run(one, seeds)
+        one.add_argument("--algorithms", nargs="+", default=names, choices=CONTENDERS, metavar="NAME")
+        one.set_defaults(action=run, corrections=corrections)
+    one = commands.add_parser("table")
+    one.add_argument("--seeds", type=seed_list, default=seed_list("0-4"), metavar="0-4")
+    one.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
+    one.set_defaults(action=table)
+    two = commands.add_parser("calibrate")
+    two.set_defaults(action=lambda chosen: print(calibration(chosen.runs, chosen.tasks)))
+    for reading in (one, two):
+        reading.add_argument("--runs", type=Path, required=True, metavar="DIR")
+    for sub in commands.choices.values():
+        sub.add_argument("--tasks", nargs="+", default=TASKS, choices=TASKS, metavar="TASK")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(command(parser()))

@@ -1,0 +1,311 @@
+"""The studies that are made of runs, at a scale of seconds; their numbers computed again in plain NumPy."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import numpy as np
+import pytest
+
+import qdbench
+from conftest import ROOT
+from qdbench.paper.protocol import Contender, Scale
+from studies import campaign, discrimination, episode_length, network_size
+
+TINY = Scale(evaluations=96, episode_length=8, replications=2, corrections=1, reevaluations=2, batch_size=24)
+TASKS = ("ant_omni", "walker_uni")
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two seeds of all contenders on two tasks; of the second only one seed of novelty search."""
+    out = tmp_path_factory.mktemp("campaign")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(discrimination, "STANDARD", TINY)
+        run(discrimination.parser(), "run", out, "--tasks", "ant_omni", "--seeds", "0-1")
+        most = [name for name in campaign.CONTENDERS if name != "novelty_search"]
+        run(
+            discrimination.parser(),
+            "run",
+            out,
+            "--tasks",
+            "walker_uni",
+            "--seeds",
+            "0-1",
+            "--algorithms",
+            *most,
+        )
+        run(
+            discrimination.parser(),
+            "run",
+            out,
+            "--tasks",
+            "walker_uni",
+            "--seeds",
+            "1",
+            "--algorithms",
+            "novelty_search",
+        )
+    return out
+
+
+def run(parser: Any, name: str, out: Path, *more: str) -> None:
+    assert campaign.command(parser, [name, "--out", str(out), "--workers", "1", *more]) == 0
+
+
+def table(parser: Any, runs: Path, *more: str) -> None:
+    assert campaign.command(parser, ["table", "--runs", str(runs), *more]) == 0
+
+
+def test_runs_are_made_once_seed_by_seed(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(discrimination, "STANDARD", TINY)
+    run(discrimination.parser(), "run", tiny, "--tasks", "ant_omni", "--seeds", "0-1")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 12
+    assert all(line.endswith(": was finished, 0 s") for line in lines)
+    assert ["seed-0" in line for line in lines] == [True] * 6 + [False] * 6
+    assert "examples.novelty_search.NoveltySearch" in lines[5]
+
+
+def test_the_table_of_an_incomplete_campaign(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "numbers.json"
+    chosen = ("--tasks", *TASKS, "hopper_uni", "--seeds", "0-2", "--json", str(written))
+    table(discrimination.parser(), tiny, *chosen)
+    said = capsys.readouterr().out
+    rows = [line for line in said.splitlines() if line.startswith("| ant_omni |")]
+    assert len(rows) == 6 + 1
+    assert len({line.count("|") for line in rows[:6]}) == 1
+    assert "- walker_uni: " in said
+    assert "novelty_search: seeds 0, 2" in said
+    assert "- hopper_uni: random_search: seeds 0, 1, 2" in said
+    found = json.loads(written.read_text(), parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
+    assert set(found["hopper_uni"]) == {"missing"}
+    assert found["ant_omni"]["missing"] == [f"{name}: seed 2" for name in campaign.CONTENDERS]
+    assert found["walker_uni"]["verdicts"]["c"]["passes"] is None  # one pair of seeds only
+    assert found["walker_uni"]["border"] is None
+    _require_numbers(tiny, found["ant_omni"])
+
+
+def _require_numbers(tiny: Path, found: dict[str, Any]) -> None:
+    """Compute what the study says about ant_omni again, from the files."""
+    grids, values = {}, {}
+    for name, contender in campaign.CONTENDERS.items():
+        for seed in (0, 1):
+            stored = qdbench.load(tiny / "ant_omni" / contender.label / f"seed-{seed}")
+            bounds, shape = np.array(stored.record.task.descriptor_bounds), np.array(stored.record.task.cells)
+            shares = (stored.archive.descriptors - bounds[:, 0]) / (bounds[:, 1] - bounds[:, 0])
+            places = np.clip(shares * shape, 0, shape - 1).astype(int)
+            cells: dict[tuple[int, ...], float] = {}
+            for place, fitness in zip(places.tolist(), stored.archive.fitness, strict=True):
+                cells[tuple(place)] = max(fitness, cells.get(tuple(place), -np.inf))
+            grids[name, seed] = cells
+            values[name, seed] = stored.metrics["coverage"]
+    reached = set().union(*grids.values())
+    assert found["grid_reached"] == pytest.approx(len(reached) / np.prod(shape))
+    coverage = values["map_elites", 1]
+    assert found["contenders"]["map_elites"]["coverage"][1] == coverage[-1]
+    growth = found["contenders"]["map_elites"]["coverage_growth_since_half"][1]
+    assert growth == pytest.approx(coverage[-1] / coverage[1] - 1)
+    low, high = found["interval"]
+    differences = []
+    for seed in (0, 1):
+        ours, novel = grids["map_elites", seed], grids["novelty_search", seed]
+        both = [(ours[cell], novel[cell]) for cell in ours if cell in novel]
+        normal = np.clip((np.array(both) - low) / (high - low), 0, 1).mean(axis=0)
+        differences.append(normal[0] - normal[1])
+    assert found["verdicts"]["c"]["mean"] == pytest.approx(np.mean(differences))
+    corrected = found["contenders"]
+    gap = np.mean(corrected["map_elites"]["corrected_qd_score"]) - np.mean(
+        corrected["random_search"]["corrected_qd_score"]
+    )
+    assert found["verdicts"]["a"]["mean"] == pytest.approx(gap)
+
+
+def test_one_inconsistent_task_does_not_hide_the_others(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in TASKS:
+        copytree(tiny / name, tmp_path / name)
+    other = qdbench.make("ant_omni", episode_length=9)
+    qdbench.run(other, "map_elites", seed=5, evaluations=96, out=tmp_path, workers=1, batch_size=24)
+    table(discrimination.parser(), tmp_path, "--tasks", *TASKS)
+    said = capsys.readouterr().out
+    assert "| walker_uni | map_elites | 2 |" in said
+    assert "| ant_omni |" not in said
+    assert "episode_length" in next(line for line in said.splitlines() if line.startswith("- ant_omni: "))
+
+
+def columns(ours: list[float], random: list[float], growth: list[float]) -> dict[str, Any]:
+    both = {f"{name}_growth_since_three_quarters": growth for name in discrimination.GROWN}
+    return {
+        "map_elites": {"corrected_qd_score": ours, **both},
+        "random_search": {"corrected_qd_score": random},
+    }
+
+
+def test_verdicts() -> None:
+    good = columns([9, 10, 11.0], [5, 6, 5.5], [0.05, 0.04, 0.03])
+    assert discrimination.above_random(good)["passes"] is True
+    assert discrimination.still_growing(good)["passes"] is True
+    bad = columns([9, 10, 11.0], [8, 10, 13.0], [0.01, 0.012, 0.011])
+    assert discrimination.above_random(bad)["passes"] is False
+    assert discrimination.still_growing(bad)["passes"] is False
+    assert discrimination.above_random(columns([9.0], [5.0], [0.1]))["passes"] is None
+    assert discrimination.above_random({})["passes"] is None
+    slow = columns([9.0], [9.0], [0.0, 0.0])
+    slow["map_elites"]["qd_score_growth_since_three_quarters"] = [0.05, 0.06]
+    assert discrimination.still_growing(slow)["metric"] == "qd_score"
+    judged = discrimination.judged
+    assert judged(campaign.Interval(0.09, 0.05, 0.2), 0.1)["passes"] is False
+    assert judged(campaign.Interval(0.2, -0.01, 0.4), 0.1)["passes"] is False
+    assert judged(campaign.Interval(0.2, 0.1, 0.3), 0.1)["passes"] is True
+
+
+def test_a_pilot_calibrates_the_score_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(discrimination, "STANDARD", TINY)
+    run(discrimination.parser(), "pilot", tmp_path, "--tasks", "walker_uni")
+    capsys.readouterr()
+    arguments = ["calibrate", "--runs", str(tmp_path), "--tasks", "walker_uni", "ant_omni"]
+    assert campaign.command(discrimination.parser(), arguments) == 0
+    said = capsys.readouterr().out
+    assert said.endswith("Not finished: ant_omni\n")
+    (row,) = (line for line in said.splitlines() if line.startswith("| walker_uni |"))
+    low, high = (float(number) for number in row.split("|")[-2].strip(" ()").split(","))
+    runs = [qdbench.load(path.parent) for path in tmp_path.glob("walker_uni/*/seed-100/run.json")]
+    assert len(runs) == 3
+    assert all(one.corrections is None for one in runs)
+    fitness = np.sort(np.concatenate([one.archive.fitness for one in runs]))
+    shares = np.mean([[(one.archive.fitness <= value).mean() for value in fitness] for one in runs], axis=0)
+    percentile = fitness[shares >= 0.01][0] / 8
+    best = max(one.archive.fitness.max() for one in runs) / 8
+    unit, unit_of_best = (10 ** (np.floor(np.log10(abs(value))) - 1) for value in (percentile, best))
+    assert 0 <= percentile - low < unit
+    assert 0 <= high - best < unit_of_best
+
+
+def test_every_algorithm_has_the_same_weight_in_the_percentile() -> None:
+    many, few = np.linspace(0, 1, 10_001), np.array([5.0, 6.0, 7.0])
+    assert discrimination.first_percentile([many]) == pytest.approx(0.01, abs=1e-3)
+    assert discrimination.first_percentile([many, few]) == pytest.approx(0.02, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("value", "down", "up"),
+    [(0.1636, "0.16", "0.17"), (-0.7144, "-0.72", "-0.71"), (12.0, "12", "12"), (0.9999, "0.99", "1"),
+     (-0.05, "-0.05", "-0.05"), (123.4, "120", "130"), (0.0, "0", "0")],
+)  # fmt: skip
+def test_rounding_outwards(value: float, down: str, up: str) -> None:
+    assert discrimination.outwards(value, up=False) == down
+    assert discrimination.outwards(value, up=True) == up
+
+
+def test_intervals_and_words() -> None:
+    one = campaign.interval(np.array([3.0]))
+    assert (one.mean, np.isnan(one.low)) == (3.0, True)
+    assert one.words(".1f") == "3.0"
+    assert campaign.interval(np.empty(0)).words() == "-"
+    a, b = np.array([1.0, 2.0, 3.0, np.nan]), np.array([10.0, 20.0])
+    found = campaign.interval(a, b)
+    assert found.mean == -13
+    assert -19 <= found.low < found.mean < found.high <= -7
+    assert campaign.seed_list("0-2,7") == [0, 1, 2, 7]
+
+
+def test_a_failed_run_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = qdbench.make("hopper_uni", episode_length=5)
+    broken = Contender("random_search", "odd", (("init", "nothing"),))
+    planned = [
+        campaign.Planned(tmp_path, task, contender, 0, TINY)
+        for contender in (broken, campaign.CONTENDERS["random_search"])
+    ]
+    assert campaign.carry_out(planned, 1) == 1
+    first, second = capsys.readouterr().out.splitlines()
+    assert "FAILED: init is 'nothing'" in first
+    assert second.endswith(" s")
+
+
+def test_network_sizes_share_the_runs_of_the_standard_campaign(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(network_size, "STANDARD", TINY)
+    monkeypatch.setattr(network_size, "SIZES", ((8,), (64, 64)))
+    parser = campaign.run_and_table(None, network_size.run, network_size.table)
+    run(parser, "run", tiny, "--seeds", "0-1")
+    made = capsys.readouterr().out.splitlines()
+    assert [line.endswith("was finished, 0 s") for line in made] == [False, True] * 4
+    table(parser, tiny, "--png", str(tmp_path / "figure.png"))
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    expected = [
+        [f"| {name}", words, f"{qdbench.make(name, hidden=hidden).n_parameters:,}", "2"]
+        for name in network_size.TASKS
+        for words, hidden in (("8", (8,)), ("64, 64", (64, 64)))
+    ]
+    assert [row[:4] for row in rows] == expected
+    assert (tmp_path / "figure.png").stat().st_size > 5000
+
+
+def test_losses_against_episode_length_fill_and_reevaluations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(episode_length, "SCALE", TINY)
+    monkeypatch.setattr(episode_length, "LENGTHS", (8, 30))
+    monkeypatch.setattr(episode_length, "FILLS", (2, 4))
+    parser = campaign.run_and_table(None, episode_length.run, episode_length.table)
+    run(parser, "run", tmp_path, "--seeds", "0-1")
+    capsys.readouterr()
+    monkeypatch.setattr(episode_length, "LENGTHS", (8, 30, 70))
+    table(parser, tmp_path, "--png", str(tmp_path / "figure.png"))
+    said = capsys.readouterr().out
+    assert said.endswith("Not finished: episode length 70\n")
+    assert (tmp_path / "figure.png").stat().st_size > 5000
+    elites = episode_length.elites(tmp_path)[30]
+    for one, measured in zip(
+        elites, qdbench.measure(tmp_path / "episode_length-30").tasks[0].measured_runs, strict=True
+    ):
+        all_lost = one.all_lost(2)
+        assert all_lost[0] == pytest.approx(measured.values["coverage_loss"])
+        assert all_lost[1] == pytest.approx(measured.values["qd_score_loss"])
+        assert one.all_lost(1)[0] <= 1
+        back = [
+            [one.geometry.cells(place[None])[0] == cell for place in places]
+            for places, cell in zip(one.again.descriptors, one.cells, strict=True)
+        ]
+        assert all_lost[2] == pytest.approx(np.mean(back))
+        assert one.thinned(1)[0] == 0  # alone, none is displaced
+        assert np.isnan(one.thinned(len(one) + 1)).all()
+
+
+def test_from_the_command_line_one_sentence_tells_what_is_wrong(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "studies.discrimination",
+        "run",
+        "--out",
+        str(tmp_path / "file"),
+        "--tasks",
+    ]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run([*command, "nothing"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "invalid choice: 'nothing'" in done.stderr
+    sizes = ["--evaluations", "256", "--episode-length", "3", "--reevaluations", "2", "--seeds", "7"]
+    chosen = ["hopper_uni", "--algorithms", "novelty_search", *sizes]
+    done = subprocess.run([*command, *chosen], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    record = qdbench.load(tmp_path / "file/hopper_uni/examples.novelty_search.NoveltySearch/seed-7").record
+    assert (record.totals.evaluations, record.task.options["episode_length"]) == (256, 3)
