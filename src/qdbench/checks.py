@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from qdbench.errors import InvalidInput, UnknownName
 
 Bounds = tuple[tuple[float, float], ...]
+LARGEST = 1e100
+"""Evaluations with larger numbers are invalid: sums and squares of all others are finite."""
 BoundsLike = Sequence[Sequence[float]] | NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -166,6 +168,15 @@ def checked_geometry(bounds: BoundsLike, cells: Sequence[int]) -> tuple[Bounds, 
 
 def _is_list(value: object) -> bool:
     return np.iterable(value) and not isinstance(value, str | bytes | bytearray | Mapping | Set)
+
+
+# Results
+
+
+def usable(fitness: NDArray[np.float64], descriptors: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which evaluations are valid, (n,): with numbers that are not NaN and not too large."""
+    fits: NDArray[np.bool_] = np.abs(fitness) <= LARGEST
+    return fits & (np.abs(descriptors) <= LARGEST).all(axis=-1)
 
 
 # Paths

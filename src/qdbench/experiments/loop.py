@@ -15,6 +15,7 @@ from qdbench.algorithms.state import flatten
 from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.geometry import Geometry, Grid
+from qdbench.checks import usable
 from qdbench.errors import BrokenAlgorithm, DamagedFile
 from qdbench.experiments.correcting import Corrector
 from qdbench.experiments.evaluators import Evaluator
@@ -243,8 +244,9 @@ class Loop:
 
         with interrupt.allowed():
             found = self._evaluate(solutions, seeds, progress=progress)
-        fitness = np.where(found.valid, found.fitness, np.nan)
-        descriptors = np.where(found.valid[:, None], found.descriptors, np.nan)
+        valid = found.valid & usable(found.fitness, found.descriptors)
+        fitness = np.where(valid, found.fitness, np.nan)
+        descriptors = np.where(valid[:, None], found.descriptors, np.nan)
         return fitness, descriptors, compact(found.steps)
 
     def _require_same_batch(self, known: Told, batch: int, n: int) -> None:
