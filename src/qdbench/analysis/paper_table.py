@@ -65,6 +65,8 @@ def _comments(comparison: Comparison) -> Iterable[str]:
     yield from (f"{one.task} is left out: {one.reason}" for one in comparison.left_out)
     n = sum(len(task.warnings) for task in comparison.tasks)
     yield from [f"{n} warning{'s' * (n != 1)}: see compare.md"] * bool(n)
+    n = len(comparison.skipped)
+    yield from [f"{n} skipped run{'s' * (n != 1)}: see compare.md"] * bool(n)
 
 
 def _metric_rows(comparison: Comparison, names: Sequence[str], who: Sequence[str]) -> Iterable[str]:
