@@ -109,7 +109,7 @@ class TaskComparison:
     def excess(self, variant: str) -> float:
         """Return by which share of the budget the runs of a variant made more evaluations than it."""
         made = self.evaluations.get(variant, 0.0)
-        return max(0.0, made / self.budget - 1) if self.budget else 0.0
+        return max(0.0, (made - self.budget) / self.budget) if self.budget else 0.0
 
 
 @dataclass(frozen=True)

@@ -271,7 +271,8 @@ def measure(
         found += [] if measured is None else [measured]
         skipped += unusable
     if not found and left_out:
-        more = f"; {len(left_out) - 1} more tasks cannot be compared" if len(left_out) > 1 else ""
+        others = len(left_out) - 1
+        more = f"; {others} more task{'s' * (others > 1)} cannot be compared" if others else ""
         raise InvalidInput(f"{left_out[0].reason}{more}")
     if not found:
         reason = f"{skipped[0].path}: {skipped[0].reason}" if skipped else "none was found"
