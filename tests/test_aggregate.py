@@ -98,7 +98,7 @@ def test_a_task_whose_anchors_do_not_differ_is_shown_and_named(found: Aggregate,
     overview, scores, _ = over_tasks(comparison)
     assert [row[0] for row in overview.rows] == ["even", "hard_a", "hard_b"]
     assert scores.title == "Normalised score, mean of 2 of 3 tasks"
-    assert f"even is not aggregated: {reason}" in scores.notes
+    assert f"not aggregated: even, because {reason}" in scores.notes
 
 
 def test_the_primary_tests_are_those_over_tasks(found: Aggregate, results: Path) -> None:
@@ -162,7 +162,7 @@ def test_given_anchors_are_frozen(results: Path, found: Aggregate, tmp_path: Pat
     only = [results / task / "cvt_map_elites" for task in HARD]
     alone = aggregate_of(compare(only))
     assert alone.scores == ()
-    assert set(alone.not_aggregated.values()) == {"there are no runs of random_search and map_elites"}
+    assert set(alone.not_aggregated.values()) == {"it needs runs of both random_search and map_elites"}
     frozen = aggregate_of(compare(only, anchors=found.anchors))
     assert frozen.scores == (found.scores[0],)  # the other runs do not matter
     anchors = Anchors("the protocol", {"hard_a": {"qd_score": Anchor(0.0, 10.0, 9.0, 11.0)}})

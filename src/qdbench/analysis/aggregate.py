@@ -209,7 +209,7 @@ def _why_not(task: MeasuredTask, anchors: Anchors, *, given: bool) -> str:
     name = primary(task).name
     if name in anchors.tasks.get(task.task, {}):
         return anchors.tasks[task.task][name].problem
-    return f"{anchors.source} has no anchors of it" if given else f"there are no runs of {ZERO} and {ONE}"
+    return f"{anchors.source} has no anchors of it" if given else f"it needs runs of both {ZERO} and {ONE}"
 
 
 def _score(label: str, found: _Everything, chosen: Mapping[str, Anchor]) -> Score:

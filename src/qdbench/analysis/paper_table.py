@@ -11,6 +11,7 @@ from qdbench.analysis.tables import (
     brief_estimate,
     interval_words,
     marked,
+    not_aggregated,
     score_text,
     shown_metrics,
     variants,
@@ -61,7 +62,7 @@ def _comments(comparison: Comparison) -> Iterable[str]:
             "Normalised score: mean over tasks, 0 = random_search and 1 = map_elites on every task, from "
             f"{found.anchors.source}"
         )
-        yield from (f"{task} is not aggregated: {why}" for task, why in found.not_aggregated.items())
+        yield from not_aggregated(found)
     yield from (f"{one.task} is left out: {one.reason}" for one in comparison.left_out)
     n = sum(len(task.warnings) for task in comparison.tasks)
     yield from [f"{n} warning{'s' * (n != 1)}: see compare.md"] * bool(n)

@@ -274,7 +274,7 @@ def _aggregate_table(comparison: Comparison, found: Aggregate) -> Table:
     n, of = len(found.tasks), len(comparison.tasks)
     which = f"mean of {f'all {of}' if n == of else f'{n} of {of}'} tasks"
     notes = [f"0 and 1: the means of {ZERO} and {ONE}, taken from {found.anchors.source}"] if rows else []
-    notes += [f"{task} is not aggregated: {why}" for task, why in found.not_aggregated.items()]
+    notes += not_aggregated(found)
     return Table(
         f"Normalised score, {which if n else 'none: no task can be aggregated'}",
         ("algorithm", "tasks", "runs", "mean", f"{PERCENT} interval of the mean"),
@@ -298,6 +298,14 @@ def _aggregate_pair_table(comparison: Comparison, found: Aggregate) -> Table:
     )  # fmt: skip
     notes = _about_tests([pair.p for pair in found.pairs], [pair.sizes for pair in found.pairs])
     return Table(_primary_title(comparison), columns, rows, tuple(notes))
+
+
+def not_aggregated(found: Aggregate) -> list[str]:
+    """Name the tasks without a normalised score, together if the reason is the same."""
+    reasons: dict[str, list[str]] = {}
+    for task, why in found.not_aggregated.items():
+        reasons.setdefault(why, []).append(task)
+    return [f"not aggregated: {', '.join(tasks)}, because {why}" for why, tasks in reasons.items()]
 
 
 def _difference_cells(pair: AggregatePair) -> tuple[str, ...]:
