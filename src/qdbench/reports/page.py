@@ -65,7 +65,7 @@ def report(
     """Write figures, tables, warnings, runs and commands as one HTML file that opens offline.
 
     `results` are folders with runs, or the result of `measure`. `tasks`, `interval` and `on` are those of
-    `measure`. Returns the path. Raises InvalidInput if the runs cannot be compared.
+    `measure`. Returns the path. Raises InvalidInput if no task can be compared.
     """
     path, title = checked_path("out", out), checked_text("title", title)
     require_can_report(path)
