@@ -178,6 +178,24 @@ def test_the_command_writes_prints_and_points_on(cli: Cli, results: Path, compar
     assert done.stdout.splitlines()[-1] == "Next: qdbench plot 'my results'"
 
 
+def test_the_command_shows_what_was_chosen(cli: Cli, results: Path) -> None:
+    shutil.copytree(results, cli.folder / "results")
+    (cli.folder / "names.txt").write_text("map_elites=ME\n# a remark\ncvt_map_elites=CVT\n")
+    chosen = ("--labels", "names.txt", "--labels", "cvt_map_elites=My CVT", "--metrics", "coverage,seconds")
+    done = cli("compare", "results", *chosen, "--against", "map_elites", "--out", "tables")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^task +metric +My CVT +ME +map_elites_unstructured$", done.stdout, re.MULTILINE)
+    assert re.findall(r"^toy_. +(\w+) ", done.stdout, re.MULTILINE) == ["coverage"] * 2 + ["seconds"] * 2
+    rows = list(csv.DictReader((cli.folder / "tables/compare.csv").read_text().splitlines()))
+    assert {row["metric"] for row in rows} == {"coverage", "seconds"}
+    assert {row["variant"] for row in rows} == {"ME", "My CVT", "map_elites_unstructured"}
+    tests = list(csv.DictReader((cli.folder / "tables/pairs.csv").read_text().splitlines()))
+    assert {(row["a"], row["b"]) for row in tests} == {("My CVT", "ME"), ("map_elites_unstructured", "ME")}
+    assert {row["metric"] for row in tests} == {
+        "normalised_score", "coverage", "seconds", "corrected_qd_score",
+    }  # fmt: skip
+
+
 def test_json_holds_everything(cli: Cli, results: Path, comparison: Comparison) -> None:
     shutil.copytree(results, cli.folder / "results")
     edited(cli.folder / "results/toy_a/map_elites/seed-3", status="stopped")
@@ -224,6 +242,14 @@ BAD_COMMANDS = {
     "cannot write into 'good/run.json/x': ": ("good", "--out", "good/run.json/x"),
     "the runs of toy_a had different budgets: evaluations 200 (good), 250 (longer)": ("good", "longer"),
     "Invalid value for '--interval'": ("good", "--interval", "mine"),
+    "no metric 'coverag'; did you mean 'coverage'? use coverage, ": ("good", "--metrics", "qd_score,coverag"),
+    "no algorithm 'map_elite'; did you mean 'map_elites'? there are runs of map_elites": (
+        "good",
+        "--against",
+        "map_elite",
+    ),
+    "no algorithm 'x'; there are runs of map_elites": ("good", "--labels", "x=X"),
+    "labels: 'ME' is neither name=Label nor a file with such lines": ("good", "--labels", "ME"),
 }
 
 
