@@ -66,7 +66,11 @@ def test_estimates_are_those_of_the_runs(comparison: Comparison, results: Path) 
                 else:
                     (reason,) = found.undefined
                     assert found.undefined[reason] == 4
-                    kinds = {"alive": "no episode_length", "rarefied": "fewer than 100 elites"}
+                    kinds = {
+                        "alive": "no episode_length",
+                        "rarefied": "fewer than 100 elites",
+                        "interior": "no elite is in a cell of a grid",
+                    }
                     why = [words for kind, words in kinds.items() if kind in metric]
                     assert any(words in reason for words in (*why, "no cells")), metric
     assert comparison == compare([results])  # the bootstrap too
