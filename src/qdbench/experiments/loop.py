@@ -290,6 +290,8 @@ class Loop:
         return own or on_grid, on_grid
 
     def _scores(self, elites: Evaluated, rows: slice | NDArray[np.intp] = slice(None)) -> Scores:
+        if self._episode_length is None:
+            return scores(elites.fitness[rows], self._interval)
         numbers = elites.evaluations[rows]
         alive = lived(self._steps.of(numbers), numbers, self._episode_length)
         return scores(elites.fitness[rows], self._interval, alive)
