@@ -76,7 +76,8 @@ def test_the_table_of_tasks_is_the_code_s() -> None:
         assert f"| {task.policy.sizes[0]} | {task.policy.sizes[-1]} | {task.n_parameters:,} |" in row
         assert f"| [{low:,.10g}, {high:,.10g}] |" in row
         if task.descriptor.name == "final position":
-            assert f"±{task.descriptor_bounds[0][1]:g} m" in row
+            assert task.reach is not None
+            assert f"±{task.reach.speed * 1000 * task.robot.control_step:g} m" in row
         robot = next(
             line
             for line in text.splitlines()
