@@ -198,11 +198,18 @@ def anchors_of(measured: Measured) -> Anchors:
         if not {ZERO, ONE} <= by_name.keys():
             continue
         name = primary(task).name
-        zero, one = (defined(name, by_name[which]) for which in (ZERO, ONE))
-        if len(zero) and len(one):
-            interval = difference_interval([one], [zero], stream(0, "bootstrap", "anchors", task.task, name))
-            tasks[task.task] = {name: Anchor(float(zero.mean()), float(one.mean()), *interval)}
+        found = anchor(task.task, name, by_name[ZERO], by_name[ONE])
+        tasks |= {} if found is None else {task.task: {name: found}}
     return Anchors("these runs", tasks)
+
+
+def anchor(task: str, name: str, zero: MeasuredVariant, one: MeasuredVariant) -> Anchor | None:
+    """Return the anchor of a metric on a task; None if no replication of a variant has a value."""
+    a, b = defined(name, zero), defined(name, one)
+    if not len(a) or not len(b):
+        return None
+    interval = difference_interval([b], [a], stream(0, "bootstrap", "anchors", task, name))
+    return Anchor(float(a.mean()), float(b.mean()), *interval)
 
 
 def _why_not(task: MeasuredTask, anchors: Anchors, *, given: bool) -> str:

@@ -161,6 +161,8 @@ class MeasuredTask:
     """Why seconds cannot be compared, or nothing."""
     changed_code: tuple[str, ...] = ()
     """Which algorithms' code was not the same in all runs."""
+    about_references: tuple[str, ...] = ()
+    """Which reference results are among the variants, and which could not be used."""
 
     @property
     def measured_runs(self) -> list[MeasuredRun]:
