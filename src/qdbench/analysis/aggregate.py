@@ -150,11 +150,12 @@ def defined(name: str, variant: MeasuredVariant) -> Values:
     return values[~np.isnan(values)]
 
 
-def pairs_of(labels: Sequence[str], against: str) -> Iterable[tuple[str, str]]:
-    """Return all pairs, or each of the others with `against`."""
-    if not against:
-        return combinations(labels, 2)
-    return ((label, against) for label in labels if label != against and against in labels)
+def pairs_of(variants: Mapping[str, MeasuredVariant], against: str) -> Iterable[tuple[str, str]]:
+    """Return all pairs, or each of the others with `against`; but no pair of two reference results."""
+    pairs: Iterable[tuple[str, str]] = combinations(variants, 2)
+    if against:
+        pairs = ((label, against) for label in variants if label != against and against in variants)
+    return ((a, b) for a, b in pairs if not (variants[a].is_reference and variants[b].is_reference))
 
 
 def aggregate(measured: Measured, anchors: Anchors | None, against: str = "") -> Aggregate | None:
@@ -216,7 +217,11 @@ def _why_not(task: MeasuredTask, anchors: Anchors, *, given: bool) -> str:
     name = primary(task).name
     if name in anchors.tasks.get(task.task, {}):
         return anchors.tasks[task.task][name].problem
-    return f"{anchors.source} has no anchors of it" if given else f"it needs runs of both {ZERO} and {ONE}"
+    return (
+        f"there are no anchors of it in {anchors.source}"
+        if given
+        else f"it needs runs of both {ZERO} and {ONE}"
+    )
 
 
 def _score(label: str, found: _Everything, chosen: Mapping[str, Anchor]) -> Score:
@@ -230,7 +235,8 @@ def _score(label: str, found: _Everything, chosen: Mapping[str, Anchor]) -> Scor
 
 def _pairs(found: _Everything, chosen: Mapping[str, Anchor], against: str) -> tuple[AggregatePair, ...]:
     pairs = []
-    for one, other in pairs_of(list(found.values), against):
+    firsts = {label: on_tasks[0] for label, on_tasks in found.variants.items()}
+    for one, other in pairs_of(firsts, against):
         tasks = [task for task in found.values[one] if task in found.values[other]]
         if not tasks:
             continue

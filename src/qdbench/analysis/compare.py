@@ -272,7 +272,7 @@ def _pairs(task: MeasuredTask, wanted: Sequence[str], against: str, n_tasks: int
     variants = {variant.label: variant for variant in task.variants}
     tested = {metric.name: metric for metric in _metrics(task, wanted) if metric.role == "tested"}
     for name in dict.fromkeys((*tested, primary(task).name)):  # the primary metric is always tested
-        for one, other in pairs_of(list(variants), against):
+        for one, other in pairs_of(variants, against):
             a, b = variants[one], variants[other]
             x, y = defined(name, a), defined(name, b)
             generator = stream(0, "bootstrap", task.task, variant_name(a), variant_name(b), name)

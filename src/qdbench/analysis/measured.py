@@ -133,6 +133,8 @@ class MeasuredVariant:
     runs: tuple[MeasuredRun, ...]
     archives: Archives
     """The archives of the typical replication, for figures."""
+    is_reference: bool = False
+    """Whether these are reference results, not runs that were given."""
 
     @property
     def corrected(self) -> list[Corrected]:

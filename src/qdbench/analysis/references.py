@@ -155,7 +155,7 @@ def as_variant(one: Reference) -> MeasuredVariant:
     """Return reference results as measurements; their archives are unknown, so they are empty."""
     nothing = Archive(Grid(one.task.descriptor_bounds, (1,) * len(one.task.cells)), 0)
     runs = tuple(_as_run(one, run) for run in one.runs)
-    return MeasuredVariant(f"{one.variant}{MARK}", runs, (nothing, None))
+    return MeasuredVariant(f"{one.variant}{MARK}", runs, (nothing, None), is_reference=True)
 
 
 def _as_run(one: Reference, run: ReferenceRun) -> MeasuredRun:

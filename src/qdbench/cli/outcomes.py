@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from qdbench.store.record import Target, Totals
 
 
-def carry_out(jobs: Sequence[Job], settings: Settings) -> None:
-    """Make all runs, show progress and results, and exit with the right code.
+def carry_out(jobs: Sequence[Job], settings: Settings, *, brief: bool = False) -> None:
+    """Make all runs, show progress and results (not if `brief`), and exit with the right code.
 
     Runs that another process is making are left to it.
     """
@@ -31,16 +31,19 @@ def carry_out(jobs: Sequence[Job], settings: Settings) -> None:
 
     check_jobs(jobs, settings)
     interrupt = Interrupt()
+    several = len({job.plan.task.name for job in jobs}) > 1
     with interrupt.listening(), terminal.bars() as bars:
 
         def listener(job: Job, news: RunProgress | Outcome) -> None:
+            label = f"{job.plan.task.name}/{job.plan.label}" if several else job.plan.label
             if isinstance(news, Outcome):
-                bars(job.plan.label, None, 1, news.status)
+                bars(label, None, 1, news.status)
             else:
-                bars(job.plan.label, *_progress(job.target, news))
+                bars(label, *_progress(job.target, news))
 
         outcomes = launcher_for(settings)(jobs, settings, interrupt, listener)
-    _print_outcomes(jobs, outcomes)
+    if not brief:
+        _print_outcomes(jobs, outcomes)
     failed = [outcome for outcome in outcomes if outcome.status == "failed"]
     for outcome in failed:
         terminal.err.print(f"failed: {outcome.folder}: {outcome.reason}", soft_wrap=True)

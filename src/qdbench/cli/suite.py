@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -106,7 +107,7 @@ def suite(
         terminal.out.print(sentence, soft_wrap=True)
 
     how = settings_of_runs(workers, jobs, checkpoint_every, elsewhere, changed_code)
-    if not make_suite_runs(plan, how, say, carry_out):
+    if not make_suite_runs(plan, how, say, partial(carry_out, brief=True)):
         return
     with terminal.progress("measuring", "runs") as progress:
         measured = measure_suite(plan, progress)

@@ -51,6 +51,10 @@ ELSEWHERE: Final = "in progress elsewhere"
 """The status of a run that another process is making."""
 
 
+class StartedElsewhere(InvalidInput):
+    """A run was started on another CPU or with other versions."""
+
+
 @dataclass(frozen=True)
 class Job:
     """A run to carry out: what, where, how far."""
@@ -123,7 +127,7 @@ def check_job(job: Job, settings: Settings) -> RunRecord | None:
         )
     changed = differences(last, here)
     if changed and not settings.elsewhere:
-        raise InvalidInput(
+        raise StartedElsewhere(
             f"{folder.path} was started on another CPU or with other versions ({'; '.join(changed)}); "
             "resuming may not reproduce it exactly. Give --elsewhere to resume anyway"
         )

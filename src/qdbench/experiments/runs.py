@@ -15,7 +15,7 @@ from qdbench.experiments.evaluators import Evaluators, Threads
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.iterations import OnIteration, also_telling
 from qdbench.experiments.loop import RunProgress
-from qdbench.experiments.one_run import ELSEWHERE, Job, Settings, check_job, execute
+from qdbench.experiments.one_run import ELSEWHERE, Job, Settings, StartedElsewhere, check_job, execute
 from qdbench.experiments.plan import plan_for, plan_from
 from qdbench.store.loading import StoredRun, load
 from qdbench.store.locks import in_use
@@ -31,7 +31,7 @@ def check_jobs(jobs: Sequence[Job], settings: Settings) -> None:
     for job in jobs:
         try:
             check_job(job, settings)
-        except QdbenchError:
+        except StartedElsewhere:
             if not in_use(job.path):  # else another process sees to it
                 raise
 

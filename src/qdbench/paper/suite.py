@@ -279,7 +279,7 @@ def judge_suite(plan: SuitePlan, measured: Measured) -> SuiteResult:
     )
     who = ", ".join(one.label for one in plan.entrants)
     page = write_page(
-        measured, comparison, folder / "report.html", title=f"{plan.label}: {who}", first=shown_first
+        measured, comparison, folder / "report.html", title=f"{who}: {plan.label}", first=shown_first
     )
     return SuiteResult(
         folder, plan.label, measured, comparison, tuple(tables), joined.missing, summary, tuple(figures), page
@@ -288,7 +288,10 @@ def judge_suite(plan: SuitePlan, measured: Measured) -> SuiteResult:
 
 def suite_tables(comparison: Comparison) -> list[Table]:
     """Return the table of headline metrics, and those of the aggregate if there are several tasks."""
-    return [overview(replace(comparison, metrics=HEADLINE)), *over_tasks(comparison)[1:]]
+    headline = overview(replace(comparison, metrics=HEADLINE))
+    order = {task.task: i for i, task in enumerate(comparison.tasks)}
+    rows = tuple(sorted(headline.rows, key=lambda row: order[row[0]]))  # all metrics of a task together
+    return [replace(headline, rows=rows), *over_tasks(comparison)[1:]]
 
 
 def suite_notes(plan: SuitePlan, joined: Referenced) -> list[str]:
