@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 QDBENCH := $(VENV)/bin/qdbench
 
-.PHONY: demo check lint types docs test fuzz clean
+.PHONY: demo check lint types docs test references-check fuzz clean
 
 # The paper's experiment at the smallest scale: runs, corrections, tables, figures, page (about two minutes).
 demo: $(VENV)/ready
@@ -29,6 +29,10 @@ docs: $(VENV)/ready
 test: $(VENV)/ready
 	$(VENV)/bin/pytest -m "not alone" --numprocesses auto --dist loadfile
 	$(VENV)/bin/pytest -m alone
+
+# One run of every task at quick scale, made again: it equals the shipped reference results.
+references-check: $(VENV)/ready
+	QDBENCH_REFERENCES=all $(VENV)/bin/pytest tests/test_shipped_references.py
 
 # Files damaged, forged and swapped at random, for half an hour, then calls and commands with odd arguments,
 # as long again; fails if one does more than be refused.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_shipped_references import require_consistent
 
 import qdbench
 from qdbench import DamagedFile, InvalidInput, QdbenchError
@@ -23,6 +25,7 @@ from qdbench.paper.references import add_references, usable_references
 from qdbench.store.files import read_json, write_json
 from qdbench.store.plain import as_json
 from qdbench.store.reference_file import REFERENCE_FORMAT, read_reference
+from remaking import STATISTICAL, apart, is_same_class, remade
 from tiny_suite import CORRECTED, TASKS, shrink
 
 ALGORITHMS = ("map_elites", "random_search")
@@ -295,3 +298,25 @@ def test_the_list_has_all_provenance(shipped: Path) -> None:
         assert facts[name], name
     assert facts["times_comparable"] is False
     assert facts["seeds"] == "0-4"
+
+
+def test_a_run_made_again_is_the_same_and_another_is_not(shipped: Path, tmp_path: Path) -> None:
+    one = read_reference(shipped / "quick-v1/hopper_uni/map_elites.json")
+    first, second = one.runs[:2]
+    assert is_same_class(one, first)
+    found = remade(one, first, tmp_path)
+    for exactly in (True, False):
+        assert apart(one, first, found, exactly=exactly) == {}
+    assert "qd_score" in apart(one, second, found, exactly=True)
+    far = {name: 2 * value for name, value in found.items()}
+    assert set(apart(one, first, far, exactly=False)) == set(STATISTICAL)
+
+
+def test_the_check_of_shipped_files_notices_what_does_not_follow(shipped: Path) -> None:
+    raw = json.loads((shipped / "quick-v1/hopper_uni/map_elites.json").read_text())
+    run = raw["runs"][0]
+    values = dict(zip(raw["metrics"], run["values"], strict=True))
+    require_consistent(values, run)
+    for name in ("qd_score", "corrected_coverage", "qd_score_loss"):
+        with pytest.raises(AssertionError):
+            require_consistent(values | {name: values[name] + 0.5}, run)
