@@ -22,6 +22,7 @@ from qdbench.analysis.measured import (
     MeasuredRun,
     MeasuredTask,
     MeasuredVariant,
+    Yardstick,
 )
 from qdbench.analysis.measures import Curves
 from qdbench.analysis.warnings_of_runs import Above, Suspect
@@ -148,6 +149,15 @@ def _anchors(task: str, variants: Sequence[MeasuredVariant]) -> dict[str, Anchor
     return {name: one for name, one in found.items() if one is not None}
 
 
+def alone(references: Sequence[Reference]) -> MeasuredTask:
+    """Return the reference results of one task and scale as its measurements, under their own names."""
+    first = references[0]
+    variants = (replace(as_variant(one), label=one.variant) for one in references)
+    by = Yardstick("fixed", first.facts.score_interval, "own")
+    comparable = all(one.times_comparable for one in references)
+    return MeasuredTask(first.task.name, tuple(variants), by, "" if comparable else NO_TIMES)
+
+
 # From a file to measurements
 
 
@@ -228,12 +238,18 @@ def _reference_run(one: MeasuredRun, ran_on: tuple[int, ...]) -> ReferenceRun:
         begun=record.begun,
         updated=record.updated,
         totals=record.totals,
+        reevaluation_steps=_reevaluation_steps(one.run),
         archive=one.kind,
         n_cells=one.n_cells,
         values=tuple(one.values[name] for name in METRICS),
         along={name: _rounded(columns[name][chosen]) for name in ALONG},
         corrected={name: _rounded(points[name]) for name in AT_POINTS},
     )
+
+
+def _reevaluation_steps(run: StoredRun) -> int:
+    made = StoredRun(run.path, run.record).corrections  # it keeps all arrays that it reads; `run` must not
+    return 0 if made is None else int(made.steps.sum())
 
 
 def thinned(n: int) -> NDArray[np.intp]:

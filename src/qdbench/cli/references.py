@@ -83,6 +83,21 @@ def _facts(one: Reference) -> dict[str, Any]:
 
 
 @references_app.command()
+def findings(folder: ReferencesFolder = None) -> None:
+    """Judge the paper's findings on the reference results of its task, in one line each."""
+    from qdbench.paper.references import findings_on_references, usable_references
+
+    found, why_none = findings_on_references(usable_references(folder))
+    if why_none:
+        return terminal.out.print(why_none, soft_wrap=True)
+    table = terminal.table("the paper says", "here")
+    for one in found:
+        table.add_row(one.claim, one.verdict)
+    terminal.out.print(table)
+    return terminal.out.print("The criteria are in docs/reproduction.md.")
+
+
+@references_app.command()
 def add(
     runs: Annotated[
         list[Path],

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from math import fsum
 
+from qdbench.analysis.aggregate import ONE
 from qdbench.experiments.one_run import Job, is_done
 from qdbench.paper.suite_scales import SuiteScale
 from qdbench.seeds import stream
 from qdbench.store.folder import RunFolder
+from qdbench.store.reference_file import Reference
 from qdbench.tasks.contract import Task
 
 PROBE = 128
@@ -16,7 +19,9 @@ PROBE = 128
 PROBE_SECONDS = 0.5
 
 
-def expected_seconds(scale: SuiteScale, jobs: Sequence[Job], workers: int) -> dict[str, float]:
+def expected_seconds(
+    scale: SuiteScale, jobs: Sequence[Job], workers: int, references: Sequence[Reference] = ()
+) -> dict[str, float]:
     """Return how long the runs of every task will take; a task whose runs are finished takes no time."""
     left: dict[str, float] = {}
     tasks: dict[str, Task] = {}
@@ -25,7 +30,9 @@ def expected_seconds(scale: SuiteScale, jobs: Sequence[Job], workers: int) -> di
         left[name] = left.get(name, 0.0) + _share_left(job)
         tasks[name] = job.plan.task
     return {
-        name: runs * expected_steps(scale, name) / steps_per_second(tasks[name], workers) if runs else 0.0
+        name: runs * expected_steps(scale, name, references) / steps_per_second(tasks[name], workers)
+        if runs
+        else 0.0
         for name, runs in left.items()
     }
 
@@ -39,11 +46,14 @@ def _share_left(job: Job) -> float:
     return max(0.0, 1 - record.totals.evaluations / job.target.evaluations)
 
 
-def expected_steps(scale: SuiteScale, task: str) -> float:
-    """Return the control steps of a run with its re-evaluations.
+def expected_steps(scale: SuiteScale, task: str, references: Sequence[Reference] = ()) -> float:
+    """Return the control steps of a run with its re-evaluations: those of MAP-Elites, if they are known.
 
-    If they are not known, episodes are full-length and re-evaluations are as many as evaluations.
+    If not, episodes are taken as full-length, and re-evaluations as many as evaluations.
     """
+    for one in references:
+        if (one.scale.name, one.task.name, one.variant) == (scale.name, task, ONE):
+            return fsum(run.totals.steps + run.reevaluation_steps for run in one.runs) / len(one.runs)
     size = scale.tasks[task]
     return scale.steps.get(task, 2.0 * size.evaluations * size.episode_length)
 

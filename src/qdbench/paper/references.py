@@ -7,13 +7,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from qdbench.analysis.measured import Measured, MeasuredVariant, Paths, Progress, measure
-from qdbench.analysis.references import as_reference
+from qdbench.analysis.references import alone, as_reference
 from qdbench.checks import checked_flag, checked_path
 from qdbench.errors import InvalidInput
 from qdbench.experiments.plan import plan_for
-from qdbench.paper.protocol import VERSION
+from qdbench.paper.findings import findings, replications, too_few
+from qdbench.paper.protocol import REPRODUCED_TASK, VERSION
 from qdbench.paper.suite_scales import REPORTED_SEEDS, SUITE_SCALES, SuiteScale
 from qdbench.reports.commands import seeds_text
+from qdbench.reports.page import Finding
 from qdbench.store.files import require_folder
 from qdbench.store.plain import as_json, differences
 from qdbench.store.record import RunRecord, TaskRecord
@@ -53,6 +55,20 @@ def usable_references(folder: str | Path | None = None) -> References:
             here = f"this package has version {known.version}" if known else "this package has no such scale"
             problems.append(f"{one.where} was not used: it is of the {one.scale.label}; {here}")
     return References(tuple(found), tuple(problems))
+
+
+def findings_on_references(found: References) -> tuple[list[Finding], str]:
+    """Judge the paper's findings on the reference results of its task; else say why they are not judged."""
+    for name in ("paper", "standard"):
+        chosen = [one for one in found.found if (one.task.name, one.scale.name) == (REPRODUCED_TASK, name)]
+        if chosen:
+            task = alone(chosen)
+            values = replications(task)
+            return findings(values, task.no_times), too_few(values)
+    return [], (
+        f"The paper's findings are not judged: there are no reference results of {REPRODUCED_TASK} at "
+        "standard scale. `qdbench reproduce --scale laptop` makes the runs"
+    )
 
 
 # From runs to files

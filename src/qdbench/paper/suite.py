@@ -221,7 +221,7 @@ def make_suite_runs(plan: SuitePlan, settings: Settings, say: Say, carry_out: Ca
     jobs = plan.jobs()
     workers = settings.evaluators.workers * settings.jobs
     say(f"{plan.label}: {len(jobs)} runs of {', '.join(one.label for one in plan.entrants)}")
-    each = expected_seconds(plan.scale, jobs, workers)
+    each = expected_seconds(plan.scale, jobs, workers, plan.references.found)
     total = sum(each.values())
     if total:
         say("; ".join(f"{task} {in_words(seconds)}" for task, seconds in each.items() if seconds))

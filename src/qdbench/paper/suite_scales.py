@@ -31,8 +31,8 @@ class SuiteScale:
     tasks: Mapping[str, Scale]
     """The sizes of every task."""
     steps: Mapping[str, float]
-    """Control steps of one run of MAP-Elites with its re-evaluations, measured with seed 100. They turn the
-    speed of this machine into a duration. Empty if unknown: then all episodes are taken as full-length."""
+    """Control steps of one run of MAP-Elites with its re-evaluations, measured with seeds from 100 up. They
+    turn the speed of this machine into a duration, on tasks without reference results."""
 
     @property
     def n_seeds(self) -> int:
@@ -45,14 +45,21 @@ class SuiteScale:
         return f"{self.name} scale (version {self.version})"
 
 
-_QUICK = Scale(2_048, 100, 5, 1, 8, batch_size=128)
+_QUICK = Scale(2_048, 100, 5, 1, 4, batch_size=128)
+_QUICK_OMNI = replace(_QUICK, episode_length=250)  # in 100 steps, an ant stays in the middle of the grid
 _STANDARD = Scale(10_240, 250, 5, 1, 16)
 _ALONG = SCALES["laptop"].corrections  # runs of this task are also those of `reproduce --scale laptop`
 
 SUITE_SCALES = {
     scale.name: scale
     for scale in (
-        SuiteScale("quick", 1, "about ten minutes", dict.fromkeys(OFFICIAL, _QUICK), {}),
+        SuiteScale(
+            "quick",
+            1,
+            "about ten minutes",
+            {task: _QUICK_OMNI if task.endswith("_omni") else _QUICK for task in OFFICIAL},
+            {},
+        ),
         SuiteScale(
             "standard",
             1,

@@ -68,6 +68,8 @@ class ReferenceRun:
     begun: str
     updated: str
     totals: Totals
+    reevaluation_steps: int
+    """Control steps of all re-evaluations."""
     archive: str
     """The kind of its archive: `grid`, `cvt` or `unstructured`."""
     n_cells: int | None
@@ -224,6 +226,7 @@ def require_sound_reference(one: Reference) -> None:
 
 def _require_sound_run(one: Reference, run: ReferenceRun) -> None:
     _require(run.archive in ("grid", "cvt", "unstructured"), f"its archive is {run.archive!r:.60}")
+    _require(0 <= run.reevaluation_steps < 2**63, "its re-evaluations made no steps")
     _require(run.n_cells is None or run.n_cells >= 1, "its archive has no cells")
     _require(len(run.values) == len(one.metrics), "it has not one value for every metric")
     columns = (*run.along.values(), *run.corrected.values())
