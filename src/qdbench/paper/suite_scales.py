@@ -58,7 +58,14 @@ SUITE_SCALES = {
             1,
             "about ten minutes",
             {task: _QUICK_OMNI if task.endswith("_omni") else _QUICK for task in OFFICIAL},
-            {},
+            {
+                "hopper_uni": 151e3,
+                "walker_uni": 238e3,
+                "humanoid_uni": 287e3,
+                "hexapod_uni": 504e3,
+                "ant_omni": 661e3,
+                "hexapod_omni": 444e3,
+            },
         ),
         SuiteScale(
             "standard",
