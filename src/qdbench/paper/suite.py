@@ -14,7 +14,16 @@ from qdbench.analysis.measured import Measured, Progress, measure
 from qdbench.analysis.references import Referenced, with_references
 from qdbench.analysis.table_files import table_lines, write_tables
 from qdbench.analysis.tables import Table, over_tasks, overview
-from qdbench.checks import checked_function, checked_names, checked_path, checked_workers, is_whole, shown
+from qdbench.checks import (
+    checked_function,
+    checked_list,
+    checked_names,
+    checked_path,
+    checked_text,
+    checked_workers,
+    is_whole,
+    shown,
+)
 from qdbench.errors import InvalidInput
 from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.iterations import OnIteration
@@ -140,8 +149,10 @@ def suite(
     checked_function("progress", progress)
     if on_iteration is not None:
         checked_function("on_iteration", on_iteration)
-    several = [algorithms] if isinstance(algorithms, str) or callable(algorithms) else list(algorithms)
-    plan = suite_plan([entrant(one, chosen, name) for one in several], scale, tasks, seeds, out, references)
+    one = isinstance(algorithms, str) or callable(algorithms)
+    several = [algorithms] if one else checked_list("algorithms", algorithms, "give a name or several")
+    entrants = [entrant(algorithm, chosen, checked_text("name", name)) for algorithm in several]
+    plan = suite_plan(entrants, scale, tasks, seeds, out, references)
     settings = Settings(evaluators=Threads(checked_workers(workers)))
     checked_function("say", say)
 
@@ -180,9 +191,10 @@ def suite_plan(
 
 
 def _checked_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
-    found = list(seeds) if isinstance(seeds, Sequence) and not isinstance(seeds, str) else []
+    cure = "give whole numbers, such as range(5)"
+    found = checked_list("seeds", seeds, cure)
     if not found or not all(is_whole(seed) and 0 <= seed < 2**63 for seed in found):
-        raise InvalidInput(f"seeds are {shown(seeds)}; give whole numbers, such as range(5)")
+        raise InvalidInput(f"seeds are {shown(seeds)}; {cure}")
     return tuple(dict.fromkeys(int(seed) for seed in found))
 
 
