@@ -223,7 +223,8 @@ def file_targets(folder: Path) -> list[Target]:
     a_run: Keywords = {
         "task": SPHERE, "algorithm": "map_elites", "seed": 1, "evaluations": 16, "seconds": None,
         "corrections": 1, "reevaluations": 2, "out": folder / "runs", "name": "a", "workers": 1,
-        "elsewhere": False, "changed_code": False, "on_iteration": None, "batch_size": 8, "initial": 8, "iso_sigma": 0.1,
+        "elsewhere": False, "changed_code": False, "on_iteration": None, "batch_size": 8,
+        "initial": 8, "iso_sigma": 0.1,
     }  # fmt: skip
     replayed: Keywords = {"elite": 0, "cell": None, "sample": 0, "task": None, "trust": False}
     again: Keywords = {"workers": 1, "trust": False}
@@ -245,9 +246,8 @@ def file_targets(folder: Path) -> list[Target]:
         Target("correct", qdbench.correct, {"runs": sphere.path, "reevaluations": 2, **again}),
         Target("verify", qdbench.verify, {"runs": sphere.path, "elites": 2, "task": None, **again}),
         Target("measure", qdbench.measure, {"results": sphere.path, **measuring}, 4),
-        Target(
-            "compare", qdbench.compare, {"results": sphere.path, **measuring, "references": (), "out": out}, 4
-        ),
+        Target("compare", qdbench.compare, {"results": sphere.path, **measuring, "out": out}, 4),
+        Target("compare(references)", qdbench.compare, {"results": sphere.path, "references": ()}, 4),
         # an empty folder ends these two, after all other arguments were checked
         Target("plot", qdbench.plot, {"results": empty, **measuring, "out": out}),
         Target("report", qdbench.report, {"results": empty, **measuring, "out": out / "r.html", "title": ""}),

@@ -149,8 +149,11 @@ def suite(
     checked_function("progress", progress)
     if on_iteration is not None:
         checked_function("on_iteration", on_iteration)
-    one = isinstance(algorithms, str) or callable(algorithms)
-    several = [algorithms] if one else checked_list("algorithms", algorithms, "give a name or several")
+    several = (
+        [algorithms]
+        if isinstance(algorithms, str) or callable(algorithms)
+        else checked_list("algorithms", algorithms, "give a name or several")
+    )
     entrants = [entrant(algorithm, chosen, checked_text("name", name)) for algorithm in several]
     plan = suite_plan(entrants, scale, tasks, seeds, out, references)
     settings = Settings(evaluators=Threads(checked_workers(workers)))
