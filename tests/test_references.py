@@ -19,9 +19,9 @@ import qdbench
 from qdbench import DamagedFile, InvalidInput, QdbenchError
 from qdbench.analysis.measures import final, fixed_interval
 from qdbench.analysis.references import MARK, thinned
-from qdbench.cli.references import _facts
+from qdbench.cli.references import _facts, findings
 from qdbench.metrics.metric import METRICS
-from qdbench.paper.references import add_references, usable_references
+from qdbench.paper.references import add_references, findings_on_references, usable_references
 from qdbench.store.files import read_json, write_json
 from qdbench.store.plain import as_json
 from qdbench.store.reference_file import REFERENCE_FORMAT, read_reference
@@ -310,6 +310,24 @@ def test_a_run_made_again_is_the_same_and_another_is_not(shipped: Path, tmp_path
     assert "qd_score" in apart(one, second, found, exactly=True)
     far = {name: 2 * value for name, value in found.items()}
     assert set(apart(one, first, far, exactly=False)) == set(STATISTICAL)
+
+
+def test_the_paper_s_findings_are_judged_on_references(
+    shipped: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert findings_on_references(usable_references(shipped))[1].startswith("The paper's findings are not")
+    for path in (shipped / "quick-v1/ant_omni").iterdir():
+        to = tmp_path / f"standard-v1/ant_omni/{path.name}"
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_bytes(path.read_bytes())
+        rewrite(to, scale={"name": "standard", "version": 1, "protocol": 2})
+    found, why_none = findings_on_references(usable_references(tmp_path))
+    assert not why_none
+    verdicts = {one.claim: one.verdict for one in found}
+    assert "undecided" in verdicts.values()  # there are no results of CVT-MAP-Elites
+    findings(tmp_path)
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("undecided" in line for line in lines) == list(verdicts.values()).count("undecided")
 
 
 def test_the_check_of_shipped_files_notices_what_does_not_follow(shipped: Path) -> None:

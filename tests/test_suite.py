@@ -12,7 +12,7 @@ import pytest
 
 import qdbench
 from conftest import Cli
-from qdbench import InvalidInput, UnknownName
+from qdbench import InvalidInput, QdbenchError, UnknownName
 from qdbench.analysis.measures import final, fixed_interval
 from qdbench.analysis.references import MARK
 from qdbench.cli.suite import suite as suite_command
@@ -22,6 +22,7 @@ from qdbench.paper.protocol import OFFICIAL, SCALES
 from qdbench.paper.references import add_references
 from qdbench.paper.suite import HEADLINE, entrant, suite_plan
 from qdbench.paper.suite_scales import SUITE_SCALES, seeds_kind
+from qdbench.store.locks import locked
 from studies.campaign import STANDARD
 from tiny_suite import SIZE, TASKS, shrink
 
@@ -168,6 +169,21 @@ def test_on_iteration_is_called_for_every_run(tmp_path: Path) -> None:
         f"hopper_uni/map_elites/seed-{seed}" for seed in (0, 1) for _ in range(n)
     ]
     assert [one.numbers["evaluations"] for one in told[:n]] == [24, 48, 72, 96]
+
+
+def test_runs_of_another_process_are_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    theirs = tmp_path / "runs/hopper_uni/map_elites/seed-0"
+    theirs.mkdir(parents=True)
+    with locked(theirs):
+        suite_command(["map_elites"], tasks=["hopper_uni"], seeds="0-1", out=tmp_path, workers=1)
+        said = capsys.readouterr()
+        assert "1 of 2 runs are in progress elsewhere." in said.out
+        assert "in progress elsewhere: " in said.err
+        assert not (tmp_path / "suite.md").exists()
+        with pytest.raises(QdbenchError, match="in progress elsewhere"):
+            qdbench.suite("map_elites", tasks="hopper_uni", seeds=[0, 1], out=tmp_path, workers=1)
+    suite_command(["map_elites"], tasks=["hopper_uni"], seeds="0-1", out=tmp_path, workers=1)
+    assert (tmp_path / "suite.md").exists()
 
 
 @pytest.mark.parametrize(

@@ -74,5 +74,5 @@ def in_words(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     if seconds < 5400:
-        return f"{seconds / 60:.0f} minutes"
+        return f"{seconds / 60:.{1 if seconds < 600 else 0}f} minutes"
     return f"{seconds / 3600:.1f} hours" if seconds < 36 * 3600 else f"{seconds / 86400:,.0f} days"

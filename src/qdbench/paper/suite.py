@@ -13,7 +13,7 @@ from qdbench.analysis.compare import Comparison, compare
 from qdbench.analysis.measured import Measured, Progress, measure
 from qdbench.analysis.references import Referenced, with_references
 from qdbench.analysis.table_files import table_lines, write_tables
-from qdbench.analysis.tables import Table, over_tasks, overview
+from qdbench.analysis.tables import PERCENT, Table, over_tasks, overview
 from qdbench.checks import (
     checked_function,
     checked_list,
@@ -306,7 +306,8 @@ def suite_tables(comparison: Comparison) -> list[Table]:
     headline = overview(replace(comparison, metrics=HEADLINE))
     order = {task.task: i for i, task in enumerate(comparison.tasks)}
     rows = tuple(sorted(headline.rows, key=lambda row: order[row[0]]))  # all metrics of a task together
-    return [replace(headline, rows=rows), *over_tasks(comparison)[1:]]
+    title = f"Headline metrics: IQM and its {PERCENT} interval"
+    return [replace(headline, title=title, rows=rows), *over_tasks(comparison)[1:]]
 
 
 def suite_notes(plan: SuitePlan, joined: Referenced) -> list[str]:
