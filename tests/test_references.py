@@ -19,6 +19,7 @@ import qdbench
 from qdbench import DamagedFile, InvalidInput, QdbenchError
 from qdbench.analysis.measures import final, fixed_interval
 from qdbench.analysis.references import MARK, thinned
+from qdbench.cli.compare import compare as compare_command
 from qdbench.cli.references import _facts, findings
 from qdbench.metrics.metric import METRICS
 from qdbench.paper.references import add_references, findings_on_references, usable_references
@@ -112,6 +113,22 @@ def test_they_are_compared_with_and_give_the_anchors(runs: Path, shipped: Path) 
             stored = [qdbench.load(runs / where / name / f"seed-{seed}") for seed in range(5)]
             scores = [final(run, fixed_interval(run))["corrected_qd_score"] for run in stored]
             assert mean == pytest.approx(np.mean(scores))
+
+
+def test_the_command_compares_with_them(
+    runs: Path, shipped: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = [runs / task / "random_search" for task in TASKS]
+    compare_command(own, use_references=True, references=shipped)
+    said = capsys.readouterr()
+    assert f"map_elites{MARK}" in said.out
+    assert "reference results, quick scale (version 1): map_elites (seeds 0-4" in said.err
+    compare_command(own)
+    assert "reference" not in capsys.readouterr().out
+    with pytest.raises(InvalidInput, match="use these"):
+        compare_command(own, use_references=True, references=shipped, on="grid")
+    with pytest.raises(InvalidInput, match="needs --with-references"):
+        compare_command(own, references=shipped)
 
 
 def changed(shipped: Path, to: Path, **changes: Any) -> Path:

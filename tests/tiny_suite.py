@@ -10,7 +10,7 @@ from qdbench.paper.protocol import OFFICIAL, Scale
 from qdbench.paper.suite_scales import SUITE_SCALES, SuiteScale
 
 SIZE = Scale(evaluations=96, episode_length=10, replications=5, corrections=2, reevaluations=2, batch_size=24)
-TINY = SuiteScale("quick", 1, "a second", dict.fromkeys(OFFICIAL, SIZE), {})
+TINY = SuiteScale("quick", 1, dict.fromkeys(OFFICIAL, SIZE), {})
 TASKS = ("hopper_uni", "ant_omni")
 CORRECTED = ("corrected_qd_score", "corrected_coverage", "corrected_max_fitness")
 
