@@ -67,7 +67,8 @@ def test_correct_returns_the_corrected_runs(tmp_path: Path) -> None:
 
 
 def ant_run(out: Path) -> qdbench.StoredRun:
-    task = qdbench.make("ant_omni", episode_length=30, hidden=(8,))
+    box = ((-30.0, 30.0),) * 2
+    task = qdbench.make("ant_omni", episode_length=30, hidden=(8,), descriptor_bounds=box, cells=(100, 100))
     return qdbench.run(task, evaluations=64, batch_size=32, out=out)
 
 

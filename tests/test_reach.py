@@ -11,6 +11,7 @@ import pytest
 import qdbench
 from qdbench import InvalidInput, Reach, RobotTask, UnknownName
 from qdbench.archives.geometry import Grid
+from qdbench.tasks.options import changed_options, remade
 from qdbench.terms import FINAL_POSITION
 
 OMNI = [name for name in qdbench.TASKS if name.endswith("_omni")]
@@ -57,11 +58,14 @@ def test_given_bounds_and_cells_stay() -> None:
 
 
 def test_a_run_records_what_makes_its_task_again() -> None:
-    from qdbench.tasks.options import remade
-
     task = qdbench.make("hexapod_omni", episode_length=100)
     assert isinstance(task, RobotTask)
-    assert remade("hexapod_omni", task.options()).fingerprint == task.fingerprint
+    again = remade("hexapod_omni", task.options())
+    assert again.fingerprint == task.fingerprint
+    assert changed_options(again, "hexapod_omni") == {"episode_length": 1000}
+    given = qdbench.make("hexapod_omni", episode_length=100, cells=(100, 100))  # those of 1,000 steps
+    assert isinstance(given, RobotTask)
+    assert remade("hexapod_omni", given.options()).fingerprint == given.fingerprint
 
 
 @pytest.mark.parametrize("values", [{"speed": 0, "cell": 1}, {"speed": 1, "cell": "wide"}])

@@ -148,7 +148,7 @@ class PlacedRun:
         after = scores(left.fitness, interval, alive)
         fixed = fixed_interval(self.run)  # losses always use it, whatever the interval of the scores
         lost = asdict(losses(scores(self.fitness, fixed), scores(left.fitness, fixed)))
-        limit = extrapolated(self.geometry, again, interval)
+        limit = extrapolated(self.geometry, again, interval, self.corrected(point))
         of_fitness, of_descriptor = deviations(again)
         return {
             **{corrected(name): value for name, value in _plain(after).items()},

@@ -122,19 +122,20 @@ class Extrapolated:
     qd_score: float
 
 
-def extrapolated(geometry: Geometry, reevaluations: Reevaluations, interval: Interval) -> Extrapolated:
+def extrapolated(
+    geometry: Geometry, reevaluations: Reevaluations, interval: Interval, corrected: Archive | None = None
+) -> Extrapolated:
     """Extrapolate the corrected scores from N/2 and N re-evaluations, as if their bias fell as 1/N.
 
     With N/2, it is the mean of both halves of the samples. No estimate is below 0. An elite with an invalid
-    re-evaluation is lost in both halves.
+    re-evaluation is lost in both halves. `corrected` is the archive of all N, if it is there already.
     """
     valid = reevaluations.valid()
     n = valid.n_samples
     if n < 2:
         return Extrapolated(np.nan, np.nan)
-    full, *halves = (
-        _scored(corrected_archive(geometry, part), interval) for part in (valid, valid[::2], valid[1::2])
-    )
+    full = _scored(corrected_archive(geometry, valid) if corrected is None else corrected, interval)
+    halves = [_scored(corrected_archive(geometry, half), interval) for half in (valid[::2], valid[1::2])]
     inverse = (1 / (n - n // 2) + 1 / (n // 2)) / 2  # of the halves' sizes; 2 / n if they are equal
     limit = full + (full - np.mean(halves, axis=0)) / (n * inverse - 1)
     coverage, score = np.maximum(limit, 0.0).tolist()

@@ -29,10 +29,14 @@ def remade(source: str, options: Mapping[str, Any], *, trust: bool = False) -> T
     if not checked_flag("trust", trust) and source not in TASKS and not source.startswith(OURS):
         require_trust("the task", source)
     task = make(source)
-    own = task_options(task)
     wanted = {name: _as_tuples(value) for name, value in options.items()}
-    changed = {name: value for name, value in wanted.items() if name not in own or own[name] != value}
-    return make(source, **changed) if changed else task
+    changed: dict[str, Any] = {}
+    for follows in (False, True):  # the others first: bounds and cells may follow from them
+        own = task_options(task)
+        different = (name for name, value in wanted.items() if name not in own or own[name] != value)
+        changed |= {name: wanted[name] for name in different if isinstance(own.get(name), Follows) == follows}
+        task = make(source, **changed) if changed else task
+    return task
 
 
 def changed_options(task: Task, source: str) -> dict[str, Any]:
