@@ -66,6 +66,7 @@ def test_a_run_records_what_makes_its_task_again() -> None:
     given = qdbench.make("hexapod_omni", episode_length=100, cells=(100, 100))  # those of 1,000 steps
     assert isinstance(given, RobotTask)
     assert remade("hexapod_omni", given.options()).fingerprint == given.fingerprint
+    assert list(changed_options(given, "hexapod_omni")) == ["episode_length", "cells"]
 
 
 @pytest.mark.parametrize("values", [{"speed": 0, "cell": 1}, {"speed": 1, "cell": "wide"}])

@@ -44,12 +44,15 @@ def changed_options(task: Task, source: str) -> dict[str, Any]:
 
     Bounds and cells that follow from the episode length were not changed.
     """
+    values = task_options(task)
     try:
         own = task_options(make(source))
+        others = {name: value for name, value in values.items() if not isinstance(own.get(name), Follows)}
+        followed = task_options(remade(source, others, trust=True))
     except QdbenchError:  # a task made in Python has no such name
         return {}
-    values = {name: value for name, value in task_options(task).items() if not isinstance(value, Follows)}
-    return {name: own[name] for name, value in values.items() if own.get(name, value) != value}
+    usual = own | {name: value for name, value in followed.items() if name not in others}
+    return {name: own[name] for name, value in values.items() if usual.get(name, value) != value}
 
 
 def made_by_name(task: Task, source: str) -> bool:
