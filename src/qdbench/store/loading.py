@@ -118,10 +118,12 @@ class StoredRun:
         """The exact mean fitness and descriptors of the final elites; None if the truth is not known."""
         from qdbench.tasks.known_truth import KNOWN_TRUTH
 
-        task = KNOWN_TRUTH.get(self.record.task.source)
-        if task is None or task.version != self.record.task.version:
+        recorded, task = self.record.task, KNOWN_TRUTH.get(self.record.task.source)
+        if task is None or recorded.options.keys() != task.options().keys():
             return None
-        return task.expected(self.archive.elites.solutions)
+        task = replace(task, **recorded.options)
+        same = task.fingerprint == recorded.fingerprint  # else it is another task of that name
+        return task.expected(self.archive.elites.solutions) if same else None
 
     @property
     def task(self) -> Task:
