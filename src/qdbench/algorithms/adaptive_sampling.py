@@ -54,7 +54,7 @@ class AdaptiveSampling(Sampling):
         """Return the rows of the elites to sample, as far as there are evaluations left."""
         rows = self.container.best_of(self._challenged)
         rows = rows[rows >= 0]
-        rows = rows[self.container.members.samples[rows] < self.container.samples]
+        rows = rows[self.container.counts[rows] < self.container.samples]
         return rows[: self._batch_size - len(self._challengers)]
 
     def ask(self) -> Parameters:
@@ -83,7 +83,7 @@ class AdaptiveSampling(Sampling):
         if fitness is None:
             self.container.insert(waiting)
             return
-        fitter, fewer = waiting.fitness > fitness, waiting.samples < members.samples[elites]
+        fitter, fewer = waiting.fitness > fitness, waiting.samples < self.container.counts[elites]
         # an elite of one sample is sampled once more before a newcomer of one sample replaces it
         untested = is_new & (waiting.samples < self.container.samples)
         goes_on = fitter & (fewer | untested)

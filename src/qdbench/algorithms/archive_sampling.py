@@ -54,7 +54,7 @@ class ArchiveSampling(Sampling):
 
     def _again(self) -> NDArray[np.int64]:
         """Return the rows to sample again."""
-        return np.flatnonzero(self.container.members.samples < self.container.samples)
+        return np.flatnonzero(self.container.counts < self.container.samples)
 
     def ask(self) -> Parameters:
         """Return the whole container, then new solutions, each a few times."""

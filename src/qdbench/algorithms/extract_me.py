@@ -61,7 +61,7 @@ class ExtractMe(Sampling):
         table = self.container.table
         places = table >= 0
         rows, ranks = table[places].astype(np.int64), np.nonzero(places)[1]
-        open_ = self.container.members.samples[rows] < self.container.samples
+        open_ = self.container.counts[rows] < self.container.samples
         rows, ranks = rows[open_], ranks[open_]
         n = min(int(self._batch_size * self._share), len(rows))
         keys = self._stream("extract").gumbel(size=len(rows)) - ranks

@@ -41,4 +41,4 @@ class ParallelAdaptiveSampling(ArchiveSampling):
         )
 
     def _first_samples(self) -> int:
-        return int(np.median(self.container.members.samples)) if len(self.container) else 1
+        return int(np.median(self.container.counts)) if len(self.container) else 1

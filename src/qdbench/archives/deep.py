@@ -42,7 +42,7 @@ class DeepArchive:
             raise InvalidInput("an archive with depth needs cells; give a grid or a CVT")
         self.geometry, dimensions = geometry, len(geometry.bounds)
         room = geometry.n_cells * depth
-        of_a_row = 4 * n_parameters + _OF_A_SAMPLE * samples + 8 * (dimensions + 3) + 4
+        of_a_row = 4 * n_parameters + _OF_A_SAMPLE * samples + 8 * (dimensions + 4) + 4
         _require_memory(checked_number("memory_gb", memory_gb, 0.0), of_a_row, geometry.n_cells, depth)
         self._columns = Evaluated(
             solutions=np.empty((room, n_parameters), np.float32),
@@ -52,6 +52,7 @@ class DeepArchive:
             seeds=np.empty((room, samples), np.uint64),
         )
         self._scores, self._cells = np.empty(room), np.empty(room, np.int64)
+        self._counts = np.empty(room, np.int64)
         self._table = np.full((geometry.n_cells, depth), -1, np.int32)  # cell -> rows, best first
         self._n = self.n_filled = 0
         """The number of filled cells."""
@@ -75,6 +76,11 @@ class DeepArchive:
         return self._scores[: self._n]
 
     @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many samples the solutions have, (n,)."""
+        return self._counts[: self._n]
+
+    @property
     def cells(self) -> Cells:
         """The cells of all solutions, (n,)."""
         return self._cells[: self._n]
@@ -92,7 +98,7 @@ class DeepArchive:
 
     def _rows(self, rows: slice) -> Evaluated:
         found = self._columns[rows]
-        used = max(1, int(found.samples.max(initial=1)))  # few of the places are used at first
+        used = int(self._counts[rows].max(initial=1))  # few of the places are used at first
         found = Evaluated(
             found.solutions,
             found.fitness,
@@ -135,12 +141,13 @@ class DeepArchive:
             columns.evaluations[rows],
             columns.seeds[rows],
         )
-        if (known.samples >= self.samples).any():
+        if (self._counts[rows] >= self.samples).any():
             raise InvalidInput(f"a solution has {self.samples} samples already; there is no place for more")
         now = extended(known, told)
         for name in ("fitness", "descriptors", "evaluations", "seeds"):
             getattr(columns, name)[rows] = getattr(now, name)
         self._scores[rows] = now.fitness
+        self._counts[rows] += 1
         valid = now.valid
         self._cells[rows[valid]] = self.geometry.cells(now.descriptors[valid])
         self._settle(rows, before, columns[:0] if batch is None else batch, None, None)
@@ -224,6 +231,7 @@ class DeepArchive:
             *(getattr(self._columns, f.name) for f in fields(Evaluated)),
             self._scores,
             self._cells,
+            self._counts,
         ):
             column[targets] = column[sources]
 
@@ -236,6 +244,7 @@ class DeepArchive:
         cells: Cells,
     ) -> None:
         self._scores[rows], self._cells[rows] = worth, cells
+        self._counts[rows] = batch.samples[winners]
         columns, k = self._columns, batch.evaluations.shape[1]
         columns.fitness[rows], columns.descriptors[rows] = batch.fitness[winners], batch.descriptors[winners]
         columns.evaluations[rows], columns.seeds[rows] = -1, 0
@@ -261,7 +270,7 @@ class DeepArchive:
         for name, column in ((f.name, getattr(self._columns, f.name)) for f in fields(Evaluated)):
             column[: self._n] = getattr(padded(members, self.samples), name)
         self._scores[: self._n], self._cells[: self._n] = state["scores"], state["cells"]
-        self._table[:] = state["table"]
+        self._table[:], self._counts[: self._n] = state["table"], members.samples
         self.n_filled = int((self._table[:, 0] >= 0).sum())
 
 
