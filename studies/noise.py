@@ -4,7 +4,7 @@
     python -m studies.noise table --runs results/noise --png docs/images/noise.png --json results/noise.json
 
 The tasks are noisy arms, whose truth is known. Each is run on its own grid of 100 × 100 cells, and on one of
-25 × 25: the first has 10 evaluations per cell, the second 164. The same on robots, corrected, as long as it takes:
+25 × 25: the first has 10 evaluations per cell, the second 164. On robots, corrected, if there is time:
 
     python -m studies.noise run --out results/noise-robots --tasks walker_uni --seeds 0-4
     python -m studies.noise run --out results/noise-robots --tasks ant_omni --seeds 0-4 --k 8
