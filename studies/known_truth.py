@@ -148,21 +148,22 @@ def draw(rows: list[Row], path: Path) -> None:
 
     colours = dict(zip(DESCRIPTOR, ("#0072b2", "#009e73", "#e69f00", "#d55e00"), strict=True))
     markers = dict(zip(CELLS, ("o", "s", "D"), strict=True))
+    finest = int(max(row["cells"] for row in rows))
     with style():
         figure: Any = Figure(figsize=(7.2, 5.0), layout="constrained")
         (first, second), (third, fourth) = figure.subplots(2, 2)
         for panel, name, title in (
-            (first, "corrected", f"a  corrected QD score, 100{TIMES}100 cells"),
+            (first, "corrected", f"a  corrected QD score, {finest}{TIMES}{finest} cells"),
             (second, "extrapolated", "b  extrapolated from N and N/2"),
         ):
             for sigma in DESCRIPTOR:
                 for of_fitness, line in zip(FITNESS, ("-", "--"), strict=True):
-                    same = _some(rows, cells=100, descriptor=sigma, fitness=of_fitness)
+                    same = _some(rows, cells=finest, descriptor=sigma, fitness=of_fitness)
                     if not same:
                         continue
                     found = [interval(np.array([r[name] for r in _some(same, n=n)])) for n in COUNTS]
                     means = [100 * one.mean for one in found]
-                    label = f"{sigma * 100:.2g} cells" if line == "-" else None
+                    label = f"{sigma * finest:.2g} cells" if line == "-" else None
                     panel.plot(COUNTS, means, line, marker="o", ms=3, color=colours[sigma], label=label)
                     low, high = ([100 * getattr(one, end) for one in found] for end in ("low", "high"))
                     panel.fill_between(COUNTS, low, high, color=colours[sigma], alpha=0.15, linewidth=0)
@@ -185,6 +186,7 @@ def draw(rows: list[Row], path: Path) -> None:
                 )  # fmt: skip
             panel.axhline(0, color="black", linewidth=0.7)
             panel.set(xscale="log", xlabel="noise of the mean descriptor (cells): noise / √N")
+            panel.set_xticks([0.01, 0.1, 1], ["0.01", "0.1", "1"])
             panel.set(ylabel="error of the coverage (%)")
             panel.set_title(title, loc="left")
         for cells, marker in markers.items():
