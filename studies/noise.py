@@ -43,7 +43,7 @@ ALGORITHMS = (
 )  # fmt: skip
 ARMS = ("arm_noisy_fitness", "arm_noisy_descriptor_3")
 GRIDS = (100, 25)
-SAMPLED, DEEP = ("me_sampling", "me_weighted", "me_delta"), ("deep_grid", "extract_me")
+SAMPLED, DEEP = ("me_sampling", "me_weighted", "me_delta"), ("deep_grid", "extract_me", "adaptive_sampling")
 
 
 def contenders(names: list[str], k: int | None) -> list[Contender]:

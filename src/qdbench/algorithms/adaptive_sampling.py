@@ -19,8 +19,9 @@ class AdaptiveSampling(Sampling):
 
     This goes on until it has as many samples as the elite, or is no longer fitter. An elite gets one sample
     more when a challenge begins, and moves if its mean descriptor leaves its cell. An iteration has exactly
-    `batch_size` evaluations: first of challengers, then of challenged elites, then of new solutions. Source:
-    Justesen, Risi and Mouret 2019.
+    `batch_size` evaluations: first of challengers, then of challenged elites, then of new solutions.
+
+    Source: Justesen, Risi and Mouret 2019.
     """
 
     def __init__(

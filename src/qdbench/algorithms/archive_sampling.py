@@ -17,7 +17,9 @@ class ArchiveSampling(Sampling):
 
     An iteration evaluates all solutions of the container once, and as many offspring as `batch_size`
     evaluations allow, `samples` times each. A solution with `max_samples` is not sampled again: this bounds
-    memory. Source: Flageat and Cully 2023.
+    memory.
+
+    Source: Flageat and Cully 2023.
     """
 
     def __init__(

@@ -16,7 +16,9 @@ class DeepGrid(Sampling):
     """A grid with `depth` places per cell; newcomers always enter, in a full cell for a random occupant.
 
     Each solution is evaluated once. Parents: a random filled cell, then in proportion to fitness within it,
-    scaled so that the least fit has 0. Source: Flageat and Cully 2020.
+    scaled so that the least fit has 0.
+
+    Source: Flageat and Cully 2020.
     """
 
     def __init__(

@@ -19,7 +19,9 @@ class ExtractMe(Sampling):
 
     They are drawn without replacement, with the weight exp(-rank in the cell), taken out, and put back at the
     means of all their samples. Offspring are evaluated `samples` times first. A solution with `max_samples`
-    is not drawn. Source: Flageat, Huber, Helenon, Doncieux and Cully 2025 (Extract-QD).
+    is not drawn.
+
+    Source: Flageat, Huber, Helenon, Doncieux and Cully 2025 (Extract-QD).
     """
 
     def __init__(

@@ -16,7 +16,9 @@ class MeDelta(MeSampling):
 
     A newcomer replaces the elite if its fitness is higher by more than `fitness_delta`, or if its fitness is
     not lower by more than that and its spread is smaller by more than `spread_delta`. Both are shares: of the
-    fitness bounds and of the descriptor's box. Source: Flageat, Janmohamed, Lim and Cully 2024.
+    fitness bounds and of the descriptor's box.
+
+    Source: Flageat, Janmohamed, Lim and Cully 2024.
     """
 
     def __init__(

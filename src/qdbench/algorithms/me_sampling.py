@@ -13,6 +13,7 @@ class MeSampling(Sampling):
     """MAP-Elites whose offspring are evaluated `samples` times and inserted with their means.
 
     An iteration makes `batch_size` evaluations, rounded down to whole offspring, at least one offspring.
+
     Source: the usual baseline for noisy tasks, e.g. in Flageat and Cully 2023.
     """
 

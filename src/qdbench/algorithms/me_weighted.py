@@ -17,7 +17,9 @@ class MeWeighted(MeSampling):
     """MAP-Elites with `samples` evaluations each, ordered by fitness minus the spread of the descriptor.
 
     The score is (1 - weight) × normalised fitness - weight × spread. The spread is the standard deviation of
-    the normalised descriptor, the mean over its dimensions. Source: Flageat, Janmohamed, Lim and Cully 2024.
+    the normalised descriptor, the mean over its dimensions.
+
+    Source: Flageat, Janmohamed, Lim and Cully 2024.
     """
 
     def __init__(

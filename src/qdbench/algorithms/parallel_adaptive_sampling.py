@@ -11,7 +11,9 @@ from qdbench.algorithms.contract import Problem
 class ParallelAdaptiveSampling(ArchiveSampling):
     """Archive-Sampling whose offspring get the container's median number of samples, rounded down.
 
-    Nothing gets more than `max_samples`. Source: Flageat and Cully 2023.
+    Nothing gets more than `max_samples`.
+
+    Source: Flageat and Cully 2023.
     """
 
     def __init__(
