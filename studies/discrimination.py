@@ -35,6 +35,7 @@ from qdbench.errors import QdbenchError
 from qdbench.metrics.metric import METRICS
 from qdbench.metrics.numbers import percent, significant
 from qdbench.metrics.scores import scores
+from qdbench.paper.protocol import REPRODUCED_TASK, SCALES
 from studies.campaign import (
     CONTENDERS,
     STANDARD,
@@ -333,9 +334,16 @@ def outwards(value: float, *, up: bool) -> str:
 def run(chosen: argparse.Namespace) -> int:
     """Make the runs of the study or of its pilot."""
     scale = sized(replace(STANDARD, corrections=chosen.corrections), chosen)
+    along = replace(scale, corrections=SCALES["laptop"].corrections) if scale.corrections else scale
     planned = [
         Planned(
-            chosen.out, qdbench.make(task, episode_length=scale.episode_length), CONTENDERS[name], seed, scale
+            chosen.out,
+            qdbench.make(task, episode_length=scale.episode_length),
+            CONTENDERS[name],
+            seed,
+            along
+            if task == REPRODUCED_TASK
+            else scale,  # `qdbench reproduce --scale laptop` goes on with them
         )
         for task in chosen.tasks
         for seed in chosen.seeds

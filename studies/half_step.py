@@ -76,7 +76,7 @@ def main() -> None:
         values = np.array([compared(run, chosen.samples) for run in variant.runs])
         for m, metric in enumerate(METRICS):
             usual, finer, others = (
-                estimate([column], stream(0, "half step", metric)) for column in values[:, :, m].T
+                estimate(column, stream(0, "half step", metric)) for column in values[:, :, m].T
             )
             within = "yes" if usual.low <= finer.iqm <= usual.high else "NO"
             numbers = f"{shown(usual)} | {shown(finer)} | {within} | {shown(others)}"

@@ -252,15 +252,37 @@ def test_heatmaps_share_a_scale_and_name_the_seed(measured: MeasuredTask) -> Non
 @pytest.mark.usefixtures("only_png")
 @pytest.mark.parametrize("dimensions", [1, 4, 6])
 def test_archives_of_all_dimensions_are_drawn(dimensions: int, tmp_path: Path) -> None:
+    names = tuple(f"foot {i} on the ground" for i in range(dimensions))
+    task = replace(noisy(dimensions), descriptor_names=names)
     for algorithm in ALGORITHMS:
-        run(tmp_path, noisy(dimensions), algorithm, 0, corrections=1)
+        run(tmp_path, task, algorithm, 0, corrections=1)
     found = measure_all(tmp_path)
     figure = archives_figure(found, looks_of(found))
     save_figure(figure, tmp_path / "archives")
     assert n_colours(tmp_path / "archives.png") > 30
     said = texts(figure)
     assert "are projected onto the task's grid: the fittest elite of each" in said
-    assert said.count("descriptor 1") == 2  # at the bottom only
+    for i, name in enumerate(names):  # only at the bottom, and only at the left
+        assert said.count(name) == (len(ALGORITHMS) if i % 2 else 2)
+
+
+@pytest.mark.usefixtures("only_png")
+@pytest.mark.parametrize("dimensions", [1, 2, 4, 6])
+def test_nothing_is_cut_off(dimensions: int, tmp_path: Path) -> None:
+    names = tuple(f"foot {i} on the ground" for i in range(dimensions))
+    run(tmp_path, replace(noisy(dimensions), descriptor_names=names), "map_elites", 0, corrections=1)
+    found = measure_all(tmp_path)
+    figure = archives_figure(found, looks_of(found))
+    save_figure(figure, tmp_path / "archives")
+    pixels = imread(tmp_path / "archives.png")[..., :3]
+    for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
+        assert (edge == 1).all()  # white
+
+
+def test_a_note_has_one_full_stop(measured: MeasuredTask) -> None:
+    figure = Figure()
+    style.add_note(figure, ["First.", "", "second"])
+    assert texts(figure).strip().endswith("First; second.")
 
 
 def n_colours(path: Path) -> int:

@@ -17,6 +17,7 @@ from conftest import Cli
 from qdbench import load
 from qdbench.analysis import table_files
 from qdbench.analysis.compare import Comparison, compare
+from qdbench.analysis.paper_table import ESCAPED, latex
 from qdbench.cli import main
 from qdbench.metrics.metric import METRICS
 from toy_runs import ALGORITHMS, BOUNDS, TASKS, edited, entries, make, make_all, toy
@@ -42,20 +43,12 @@ def parsed(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def table_rows(found: Comparison, how: str) -> list[list[str]]:
-    """Return the rows of all tables of a file, as its reader sees them."""
-    if how == "md":
-        lines = [line for line in table_files.markdown(found).splitlines() if line.startswith("| ")]
-        cells = [CELLS.split(line)[1:-1] for line in lines]
-        plain = [[re.sub(r"\\(.)", r"\1", cell.strip()) for cell in row] for row in cells]
-        return [row for row in plain if row[0] != "---"]
-    lines = [line for line in table_files.latex(found).splitlines() if line.endswith(r"\\")]
-    rows = [re.split(r"(?<!\\)&", line.removesuffix(r"\\")) for line in lines]
-    names = {r"\textless{}": "<", r"\textgreater{}": ">", r"\textbar{}": "|"}
-    plain = [[cell.strip() for cell in row] for row in rows]
-    for tex, character in names.items():
-        plain = [[cell.replace(tex, character) for cell in row] for row in plain]
-    return [[re.sub(r"\\([&%$#_{}])", r"\1", cell) for cell in row] for row in plain]
+def table_rows(found: Comparison) -> list[list[str]]:
+    """Return the rows of all tables of compare.md, as its reader sees them."""
+    lines = [line for line in table_files.markdown(found).splitlines() if line.startswith("| ")]
+    cells = [CELLS.split(line)[1:-1] for line in lines]
+    plain = [[re.sub(r"\\(.)", r"\1", cell.strip()) for cell in row] for row in cells]
+    return [row for row in plain if row[0] != "---"]
 
 
 def check_rows(rows: Sequence[Sequence[str]], found: Comparison) -> None:
@@ -86,71 +79,61 @@ def check_rows(rows: Sequence[Sequence[str]], found: Comparison) -> None:
                 assert re.fullmatch(r"0 of 4 \[\w\]", row[2])
                 assert row[3:] == ["undefined", "undefined", "-"]
     assert next(wanted, None) is None
-    first = next(row for row in rows if "P(A > B)" in row)
-    tests = [row for row in rows if len(row) == len(first) and row[0] in TASKS][: len(TASKS) * 3]
-    for row, pair in zip(tests, (pair for pair in found.pairs if pair.primary), strict=True):
+    first = next(i for i, row in enumerate(rows) if row[:2] == ["task", "A"])
+    tests = rows[first + 1 : first + 1 + len(TASKS) * 3]
+    for row, pair in zip(tests, (pair for pair in found.pairs if pair.metric == "coverage"), strict=True):
         assert row[:4] == [pair.task, pair.a, pair.b, "4, 4"]
         assert [float(row[i]) for i in (4, 6, 7)] == pytest.approx(
             [pair.improvement, pair.p, pair.p_holm], abs=0.0051
         )
 
 
-@pytest.mark.parametrize("how", ["md", "tex"])
-def test_markdown_and_latex_hold_the_same_numbers(how: str, comparison: Comparison) -> None:
-    check_rows(table_rows(comparison, how), comparison)
-    text = table_files.FILES[f"compare.{how}"](comparison)
+def test_markdown_holds_the_numbers(comparison: Comparison) -> None:
+    check_rows(table_rows(comparison), comparison)
+    text = table_files.markdown(comparison)
     for words in ("Exploratory: coverage loss", "QD score on the fixed interval", "All 2 tasks"):
         assert words in text
-
-
-def test_latex_is_balanced(comparison: Comparison) -> None:
-    text = table_files.latex(comparison)
-    bare = re.sub(r"\\[\\{}]", "", text)
-    assert bare.count("{") == bare.count("}")
-    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") > 3
-    for layout, body in re.findall(r"\\begin\{tabular\}\{([lr]+)\}(.*?)\\end\{tabular\}", text, re.DOTALL):
-        for line in body.splitlines():
-            if line.endswith(r"\\"):
-                assert len(re.split(r"(?<!\\)&", line)) == len(layout)
-    assert "--" not in text.replace("-{}-", "")
 
 
 @pytest.mark.parametrize("name", ["a|b_c", "50%&$#{x}~^\\", "*it*`s`<b>[x]"])
 def test_special_characters_stay_what_they_are(name: str, tmp_path: Path) -> None:
     make(tmp_path / "run", toy("toy_a"), name=name)
     found = compare([tmp_path])
-    rows = table_rows(found, "md")
+    rows = table_rows(found)
     assert rows[1][1] == f"map_elites-{name}"
     assert all(len(row) == 6 for row in rows)
-    escaped = "".join(table_files.LATEX.get(character, character) for character in f"map_elites-{name}")
-    assert f" & {escaped} & 1 & " in table_files.latex(found)
+    tex = "".join(ESCAPED.get(character, character) for character in f"map_elites-{name}")
+    assert f"Task & {tex} \\\\" in latex(found).splitlines()
     (row, *_) = csv.DictReader(table_files.estimates_csv(found).splitlines())
     assert row["variant"] == f"map_elites-{name}"
 
 
 def test_csv_keeps_every_digit(comparison: Comparison) -> None:
     rows = list(csv.DictReader(table_files.estimates_csv(comparison).splitlines()))
-    everything = [
-        *((e.task, e.variant, e.metric, e.estimate) for e in entries(comparison)),
-        *(("all", a.variant, f"{a.metric}_per_cell", a.estimate) for a in comparison.aggregates),
-    ]
-    for row, (task, variant, metric, found) in zip(rows, everything, strict=True):
-        assert (row["task"], row["variant"], row["metric"]) == (task, variant, metric)
-        assert row["n"] == str(found.n)
-        for column, value in zip(
-            ("median", "iqm", "ci_low", "ci_high"),
-            (found.median, found.iqm, found.low, found.high),
-            strict=True,
-        ):
+    for row, entry in zip(rows, entries(comparison), strict=True):
+        found = entry.estimate
+        assert (row["task"], row["variant"], row["metric"]) == (entry.task, entry.variant, entry.metric)
+        assert (row["n"], row["ci_of"], row["evaluations"]) == (str(found.n), "iqm", "200.0")
+        numbers = {
+            "median": found.median, "iqm": found.iqm, "mean": found.mean, "ci_low": found.low,
+            "ci_high": found.high,
+        }  # fmt: skip
+        for column, value in numbers.items():
             assert row[column] == "" if np.isnan(value) else float(row[column]) == value
-        interval = ["", ""] if task == "all" else ["-2.0", "12.0"]
-        assert [row[column] for column in table_files.MEASURED_BY] == [*interval, "own"]
-    pairs = list(csv.DictReader(table_files.pairs_csv(comparison).splitlines()))
-    for row, pair in zip(pairs, comparison.pairs, strict=True):
-        assert row["endpoint"] == ("primary" if pair.primary else "exploratory")
+        assert [row[column] for column in table_files.MEASURED_BY] == ["-2.0", "12.0", "own"]
+    over, *_ = pairs = list(csv.DictReader(table_files.pairs_csv(comparison).splitlines()))
+    assert comparison.aggregate is not None
+    first, *others = comparison.aggregate.pairs
+    assert (over["task"], over["endpoint"], over["a"], over["n_a"]) == ("all", "primary", first.a, "8")
+    assert [float(over[name]) for name in ("improvement", "p", "p_holm")] == [
+        first.improvement, first.p, first.p_holm,
+    ]  # fmt: skip
+    for row, pair in zip(pairs[1 + len(others) :], comparison.pairs, strict=True):
+        assert row["endpoint"] == "exploratory"
         assert float(row["p"]) == pair.p
         assert float(row["p_holm"]) == pair.p_holm
         assert float(row["improvement"]) == pair.improvement
+        assert row["difference"] == ""
         assert [row[column] for column in table_files.MEASURED_BY] == ["-2.0", "12.0", "own"]
 
 
@@ -184,11 +167,33 @@ def test_the_command_writes_prints_and_points_on(cli: Cli, results: Path, compar
     for name, write in table_files.FILES.items():
         assert (cli.folder / "new/folder" / name).read_text() == write(comparison)
     assert sorted(path.name for path in (cli.folder / "new/folder").iterdir()) == sorted(table_files.FILES)
-    assert "toy_a: QD score on the fixed interval [-2, 12]" in done.stdout
-    assert "Primary endpoint: the final corrected QD score" in done.stdout
+    assert "QD score on the fixed interval: toy_a [-2, 12], toy_b [-2, 12]" in done.stdout
+    assert "Primary endpoint over tasks: the final corrected QD score" in done.stdout
     (entry,) = entries(comparison, task="toy_b", variant="map_elites", metric="corrected_qd_score")
-    assert METRICS["qd_score"].format(entry.estimate.iqm) in done.stdout
+    assert f"{entry.estimate.iqm:.1f} [{entry.estimate.low:.1f}, " in done.stdout
+    assert len(done.stdout.splitlines()) < 45  # all metrics are in the files
+    alone = cli("compare", "my results", "--task", "toy_b")
+    assert METRICS["qd_score"].format(entry.estimate.iqm) in alone.stdout
+    assert "Primary endpoint: the final corrected QD score" in alone.stdout
     assert done.stdout.splitlines()[-1] == "Next: qdbench plot 'my results'"
+
+
+def test_the_command_shows_what_was_chosen(cli: Cli, results: Path) -> None:
+    shutil.copytree(results, cli.folder / "results")
+    (cli.folder / "names.txt").write_text("map_elites=ME\n# a remark\ncvt_map_elites=CVT\n")
+    chosen = ("--labels", "names.txt", "--labels", "cvt_map_elites=My CVT", "--metrics", "coverage,seconds")
+    done = cli("compare", "results", *chosen, "--against", "map_elites", "--out", "tables")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^task +metric +My CVT +ME +map_elites_unstructured$", done.stdout, re.MULTILINE)
+    assert re.findall(r"^toy_. +(\w+) ", done.stdout, re.MULTILINE) == ["coverage"] * 2 + ["seconds"] * 2
+    rows = list(csv.DictReader((cli.folder / "tables/compare.csv").read_text().splitlines()))
+    assert {row["metric"] for row in rows} == {"coverage", "seconds"}
+    assert {row["variant"] for row in rows} == {"ME", "My CVT", "map_elites_unstructured"}
+    tests = list(csv.DictReader((cli.folder / "tables/pairs.csv").read_text().splitlines()))
+    assert {(row["a"], row["b"]) for row in tests} == {("My CVT", "ME"), ("map_elites_unstructured", "ME")}
+    assert {row["metric"] for row in tests} == {
+        "normalised_score", "coverage", "seconds", "corrected_qd_score",
+    }  # fmt: skip
 
 
 def test_json_holds_everything(cli: Cli, results: Path, comparison: Comparison) -> None:
@@ -205,7 +210,8 @@ def test_json_holds_everything(cli: Cli, results: Path, comparison: Comparison) 
     (entry,) = entries(comparison, task="toy_b", variant="map_elites", metric="qd_score_loss")
     assert found["map_elites", "qd_score_loss"]["iqm"] == entry.estimate.iqm
     assert len(printed["pairs"]) == len(comparison.pairs)
-    assert len(printed["aggregates"]) == 4
+    assert len(printed["aggregate"]["pairs"]) == 3
+    assert printed["aggregate"]["metrics"] == dict.fromkeys(TASKS, "corrected_qd_score")
 
 
 def test_a_fitness_outside_the_interval_is_loud(cli: Cli) -> None:
@@ -219,7 +225,8 @@ def test_a_fitness_outside_the_interval_is_loud(cli: Cli) -> None:
         "**Warning: a fitness of results/run is outside the task's fitness bounds"
         in (cli.folder / "compare.md").read_text()
     )
-    assert r"\textbf{Warning: a fitness" in (cli.folder / "compare.tex").read_text()
+    n = done.stderr.count("warning: ")
+    assert f"% {n} warnings: see compare.md" in (cli.folder / "compare.tex").read_text()
     assert done.stdout.splitlines()[-1] == "Next: qdbench correct results"
 
 
@@ -236,6 +243,14 @@ BAD_COMMANDS = {
     "cannot write into 'good/run.json/x': ": ("good", "--out", "good/run.json/x"),
     "the runs of toy_a had different budgets: evaluations 200 (good), 250 (longer)": ("good", "longer"),
     "Invalid value for '--interval'": ("good", "--interval", "mine"),
+    "no metric 'coverag'; did you mean 'coverage'? use coverage, ": ("good", "--metrics", "qd_score,coverag"),
+    "no algorithm 'map_elite'; did you mean 'map_elites'? there are runs of map_elites": (
+        "good",
+        "--against",
+        "map_elite",
+    ),
+    "no algorithm 'x'; there are runs of map_elites": ("good", "--labels", "x=X"),
+    "labels: 'ME' is neither name=Label nor a file with such lines": ("good", "--labels", "ME"),
 }
 
 

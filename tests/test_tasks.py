@@ -221,6 +221,8 @@ def _bad_inputs(n: int) -> list[tuple[Any, Any, Any, str]]:
         (good, [0, -1], 1, "seeds reach from -1"),
         (good, [0, 2**64], 1, "to 18446744073709551616"),
         (good, np.array([0.5, 1]), 1, "seeds are not all integers: [0.5, 1.0]"),
+        (good, np.ma.masked_array([1, 2], [False, True]), 1, "seeds is a masked array; give one without"),
+        (np.ma.masked_array(good), [0, 1], 1, "solutions is a masked array; give one without"),
         (good, [0, 1], 0, "workers is 0"),
         (good, [0, 1], 1.5, "workers is 1.5"),
         (good, [0, 1], True, "workers is True"),

@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from qdbench.errors import InvalidInput, UnknownName
 
 Bounds = tuple[tuple[float, float], ...]
+LARGEST = 1e100
+"""Evaluations with larger numbers are invalid: sums and squares of all others are finite."""
 BoundsLike = Sequence[Sequence[float]] | NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -168,6 +170,15 @@ def _is_list(value: object) -> bool:
     return np.iterable(value) and not isinstance(value, str | bytes | bytearray | Mapping | Set)
 
 
+# Results
+
+
+def usable(fitness: NDArray[np.float64], descriptors: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which evaluations are valid, (n,): with numbers that are not NaN and not too large."""
+    fits: NDArray[np.bool_] = np.abs(fitness) <= LARGEST
+    return fits & (np.abs(descriptors) <= LARGEST).all(axis=-1)
+
+
 # Paths
 
 
@@ -195,6 +206,7 @@ def checked_paths(name: str, value: Any) -> list[Path]:
 
 def checked_column(name: str, value: ArrayLike, dtype: type[np.generic], ndim: int) -> NDArray[Any]:
     """Return an array of this type and so many axes: as it is, or converted where no number can change."""
+    _refuse_masked(name, value)
     array = value if isinstance(value, np.ndarray) else _as_array(name, value)
     if array.dtype != dtype:
         if array.size and not _converts(array, dtype):
@@ -203,6 +215,11 @@ def checked_column(name: str, value: ArrayLike, dtype: type[np.generic], ndim: i
     if array.ndim != ndim:
         raise InvalidInput(f"{name} has the shape {array.shape}; give {ndim} axes, one row per solution")
     return array
+
+
+def _refuse_masked(name: str, value: object) -> None:
+    if isinstance(value, np.ma.MaskedArray):  # a masked value is no number
+        raise InvalidInput(f"{name} is a masked array; give one without a mask, such as .filled(…) returns")
 
 
 def _as_array(name: str, value: ArrayLike) -> NDArray[Any]:
@@ -235,6 +252,7 @@ def require_room(n: int, n_parameters: int) -> None:
 
 def checked_solutions(task: str, solutions: NDArray[np.float32], n_parameters: int) -> NDArray[np.float32]:
     """Return the solutions, or say what is wrong with them."""
+    _refuse_masked("solutions", solutions)
     if not isinstance(solutions, np.ndarray) or solutions.dtype != np.float32:
         found = solutions.dtype if isinstance(solutions, np.ndarray) else type(solutions).__name__
         raise InvalidInput(f"solutions must be a float32 NumPy array, not {found}; use .astype(np.float32)")
@@ -252,6 +270,7 @@ def checked_solutions(task: str, solutions: NDArray[np.float32], n_parameters: i
 
 def checked_seeds(seeds: ArrayLike, n: int) -> NDArray[np.uint64]:
     """Return the seeds as an array, or say what is wrong with them."""
+    _refuse_masked("seeds", seeds)
     try:
         array = seeds if isinstance(seeds, np.ndarray) else np.array(seeds, object)
     except (TypeError, ValueError):

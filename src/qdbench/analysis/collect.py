@@ -19,6 +19,14 @@ class Skipped:
     reason: str
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """A task whose runs cannot be compared, and why."""
+
+    task: str
+    reason: str
+
+
 @dataclass(frozen=True, eq=False)
 class Variant:
     """The replications, by seed, of one algorithm with one set of options on one task."""

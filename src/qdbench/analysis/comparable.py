@@ -120,21 +120,37 @@ def require_equal_reevaluations(task: str, counts: Iterable[tuple[StoredRun, int
 
 
 def differing(facts: Iterable[tuple[StoredRun, Mapping[str, Any]]]) -> list[str]:
-    """Return, as text with the names of runs, which facts are not the same for all."""
+    """Return, as text with the names of runs, which facts are not the same for all.
+
+    Facts that tell the same runs apart are one text, so that the runs are named once.
+    """
     holders: dict[str, dict[str, dict[str, None]]] = {}
     for run, known in facts:
         for key, value in known.items():
             holders.setdefault(key, {}).setdefault(str(value), {})[str(run.path)] = None
-    return [
-        f"{key} {', '.join(f'{value} ({_some(list(runs))})' for value, runs in values.items())}"
-        for key, values in holders.items()
-        if len(values) > 1
-    ]
+    groups: dict[tuple[tuple[str, ...], ...], dict[str, list[str]]] = {}
+    for key, values in holders.items():
+        if len(values) > 1:
+            groups.setdefault(tuple(map(tuple, values.values())), {})[key] = list(values)
+    return [_difference(sides, values) for sides, values in groups.items()]
+
+
+def _difference(sides: Sequence[Sequence[str]], values: Mapping[str, Sequence[str]]) -> str:
+    """Return what each group of runs has; `values` are by fact, one for each group."""
+    if len(values) == 1:
+        ((key, each),) = values.items()
+        return (
+            f"{key} {', '.join(f'{value} ({_some(runs)})' for value, runs in zip(each, sides, strict=True))}"
+        )
+    return " against ".join(
+        f"{', '.join(f'{key} {each[i]}' for key, each in values.items())} ({_some(runs)})"
+        for i, runs in enumerate(sides)
+    )
 
 
 def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN_RUNS} more" if len(names) > SHOWN_RUNS else ""
-    return f"{', '.join(names[:SHOWN_RUNS])}{more}"
+    more = len(names) > SHOWN_RUNS
+    return f"{len(names)} runs, such as {names[0]}" if more else ", ".join(names)
 
 
 def algorithm_facts(run: StoredRun) -> dict[str, Any]:

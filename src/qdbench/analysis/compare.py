@@ -1,20 +1,30 @@
-"""Compare algorithms: estimates over replications, tests of every pair, an aggregate over tasks.
+"""Compare algorithms: estimates over replications, tests of pairs, an aggregate over tasks.
 
-Runs that cannot be compared are refused. Runs that cannot be used are named. Undefined numbers have a reason.
+Tasks whose runs cannot be compared and runs that cannot be used are left out and named. Undefined numbers
+have a reason.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
-from qdbench.analysis.collect import Skipped
-from qdbench.analysis.comparable import algorithm_facts, differing, ended_by_seconds
+from qdbench.analysis.aggregate import (
+    Aggregate,
+    Anchors,
+    aggregate,
+    defined,
+    pairs_of,
+    primary,
+    variant_name,
+)
+from qdbench.analysis.chosen import chosen_metrics, chosen_opponent, relabelled
+from qdbench.analysis.collect import LeftOut, Skipped
+from qdbench.analysis.comparable import ended_by_seconds
 from qdbench.analysis.measured import (
     IntervalKind,
     Measured,
@@ -27,17 +37,20 @@ from qdbench.analysis.measured import (
 from qdbench.analysis.measures import Interval, On
 from qdbench.analysis.statistics import (
     Estimate,
-    Values,
     estimate,
     holm,
     improvement,
     improvement_interval,
     mann_whitney,
 )
-from qdbench.checks import checked_path
-from qdbench.metrics.metric import FALLBACK, METRICS, PRIMARY, Metric, per_cell
+from qdbench.checks import checked_path, shown
+from qdbench.errors import InvalidInput
+from qdbench.metrics.metric import METRICS, Metric
 from qdbench.seeds import stream
 from qdbench.store.files import require_folder
+
+OVERSHOOT = 0.02
+"""Runs that made more evaluations than their budget by more than this share are marked in every table."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +74,8 @@ class Pair:
     task: str
     metric: str
     primary: bool
-    """Whether it is a test of the primary endpoint; all others are exploratory."""
+    """Whether it is a test of the primary endpoint: of the primary metric, if there is only one task. With
+    several, the primary tests are those of the aggregate, and all tests of single tasks are exploratory."""
     a: str
     b: str
     n_a: int
@@ -73,7 +87,7 @@ class Pair:
     p: float
     """p-value of the two-sided Mann-Whitney U test; NaN with too few replications."""
     p_holm: float = np.nan
-    """p after Holm's correction, over all pairs and tasks of the primary endpoint or of the metric."""
+    """p after Holm's correction, over all pairs and tasks of this metric."""
 
 
 @dataclass(frozen=True)
@@ -84,18 +98,18 @@ class TaskComparison:
     interval: Interval
     primary: str
     """The metric of the primary endpoint: the corrected QD score, if any run was corrected."""
+    budget: int | None
+    """Evaluations of a run; None if the budget is only of seconds."""
+    evaluations: dict[str, float]
+    """Mean number of evaluations that the runs of every variant made."""
     entries: tuple[Entry, ...]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
 
-
-@dataclass(frozen=True)
-class Aggregate:
-    """A score divided by the number of cells, over all replications on all tasks."""
-
-    variant: str
-    metric: str
-    estimate: Estimate
+    def excess(self, variant: str) -> float:
+        """Return by which share of the budget the runs of a variant made more evaluations than it."""
+        made = self.evaluations.get(variant, 0.0)
+        return max(0.0, (made - self.budget) / self.budget) if self.budget else 0.0
 
 
 @dataclass(frozen=True)
@@ -104,10 +118,13 @@ class Comparison:
 
     interval: IntervalKind
     on: On
+    metrics: tuple[str, ...]
+    """The metrics that were asked for; empty means all."""
     tasks: tuple[TaskComparison, ...]
     pairs: tuple[Pair, ...]
-    aggregates: tuple[Aggregate, ...]
-    aggregate_notes: tuple[str, ...]
+    aggregate: Aggregate | None
+    """The comparison over all tasks; None if there is only one."""
+    left_out: tuple[LeftOut, ...]
     skipped: tuple[Skipped, ...]
 
 
@@ -117,28 +134,40 @@ def compare(
     tasks: str | Sequence[str] = (),
     interval: IntervalKind = "fixed",
     on: On = "own",
+    metrics: str | Sequence[str] = (),
+    labels: Mapping[str, str] | None = None,
+    against: str = "",
+    anchors: Anchors | None = None,
     out: str | Path | None = None,
     progress: Progress = lambda done, total: None,
 ) -> Comparison:
-    """Compare algorithms: estimates over replications, tests of every pair, an aggregate over tasks.
+    """Compare algorithms: estimates over replications, tests of pairs, an aggregate over tasks.
 
     `results` are folders with runs, or the result of `measure`. `tasks`, `interval` and `on` are those of
-    `measure`. With `out`, the tables are also written into that folder. Raises InvalidInput if the runs
-    cannot be compared.
+    `measure`. `metrics` are the names of the metrics to show; by default all. `labels` gives algorithms other
+    names in all tables. With `against`, an algorithm's name or label, only pairs with it are tested.
+    `anchors` normalise the scores of the aggregate over tasks, such as `aggregate.anchors` of another
+    comparison; by default they are taken from these runs. With `out`, the tables are also written into that
+    folder. Raises InvalidInput if no task's runs can be compared.
     """
     folder = None if out is None else checked_path("out", out)
     if folder is not None:
         require_folder(folder)
-    measured = as_measured(results, tasks, interval, on, progress)
-    aggregates, notes = _aggregate(measured)
+    wanted, names = chosen_metrics(metrics), {} if labels is None else labels
+    found = relabelled(as_measured(results, tasks, interval, on, progress), names)
+    _check_anchors(anchors, found)
+    opponent = chosen_opponent(found, names, against)
     comparison = Comparison(
-        measured.interval,
-        measured.on,
-        tuple(map(_compare_task, measured.tasks)),
-        _adjusted([pair for task in measured.tasks for pair in _pairs(task)]),
-        aggregates,
-        notes,
-        measured.skipped,
+        found.interval,
+        found.on,
+        wanted,
+        tuple(_compare_task(task, wanted) for task in found.tasks),
+        _adjusted(
+            [pair for task in found.tasks for pair in _pairs(task, wanted, opponent, len(found.tasks))]
+        ),
+        aggregate(found, anchors, opponent),
+        found.left_out,
+        found.skipped,
     )
     if folder is not None:
         from qdbench.analysis.table_files import write_tables  # it imports the records of this file
@@ -147,24 +176,41 @@ def compare(
     return comparison
 
 
-def _compare_task(task: MeasuredTask) -> TaskComparison:
+def _check_anchors(anchors: Anchors | None, measured: Measured) -> None:
+    if anchors is None:
+        return
+    if not isinstance(anchors, Anchors):
+        raise InvalidInput(f"anchors are {shown(anchors)}; give those of another comparison's aggregate")
+    if (measured.interval, measured.on) != ("fixed", "own"):
+        raise InvalidInput(
+            "anchors belong to scores with interval='fixed' and on='own'; use these, or no anchors"
+        )
+
+
+def _compare_task(task: MeasuredTask, wanted: Sequence[str]) -> TaskComparison:
+    made = {
+        variant.label: float(np.mean([one.run.record.totals.evaluations for one in variant.runs]))
+        for variant in task.variants
+    }
     return TaskComparison(
         task.task,
         task.by.interval,
-        _primary(task).name,
-        tuple(_entry(task.task, variant, metric) for metric in _metrics(task) for variant in task.variants),
+        primary(task).name,
+        task.runs[0].record.target.evaluations,
+        made,
+        tuple(
+            _entry(task.task, variant, metric)
+            for metric in _metrics(task, wanted)
+            for variant in task.variants
+        ),
         tuple(task.suspicions),
         tuple(_notes(task)),
     )
 
 
-def _metrics(task: MeasuredTask) -> list[Metric]:
-    """Return the metrics by which the runs of a task can be compared."""
-    return [metric for metric in METRICS.values() if metric.name != "seconds" or not task.no_times]
-
-
-def _primary(task: MeasuredTask) -> Metric:
-    return PRIMARY if task.is_corrected else FALLBACK
+def _metrics(task: MeasuredTask, wanted: Sequence[str]) -> list[Metric]:
+    """Return the metrics that are wanted and by which the runs of a task can be compared."""
+    return [METRICS[name] for name in wanted or METRICS if name != "seconds" or not task.no_times]
 
 
 def _notes(task: MeasuredTask) -> Iterable[str]:
@@ -200,70 +246,34 @@ def _cells(variant: MeasuredVariant) -> str:
 def _entry(task: str, variant: MeasuredVariant, metric: Metric) -> Entry:
     values = [one.values for one in variant.runs]
     undefined = Counter(metric.why_undefined(v) for v in values if np.isnan(v[metric.name]))
-    generator = stream(0, "bootstrap", task, variant.label, metric.name)
-    found = estimate([_defined(metric.name, variant)], generator)
+    generator = stream(0, "bootstrap", task, variant_name(variant), metric.name)
+    found = estimate(defined(metric.name, variant), generator)
     return Entry(task, variant.label, metric.name, len(values), found, dict(undefined))
 
 
-def _defined(name: str, variant: MeasuredVariant) -> Values:
-    values = np.array([one.values[name] for one in variant.runs], np.float64)
-    return values[~np.isnan(values)]
-
-
-def _pairs(task: MeasuredTask) -> Iterable[Pair]:
-    for metric in _metrics(task):
-        if metric.role != "tested":
-            continue
-        for a, b in combinations(task.variants, 2):
-            x, y = (_defined(metric.name, variant) for variant in (a, b))
-            generator = stream(0, "bootstrap", task.task, a.label, b.label, metric.name)
-            low, high = improvement_interval(x, y, generator)
+def _pairs(task: MeasuredTask, wanted: Sequence[str], against: str, n_tasks: int) -> Iterable[Pair]:
+    variants = {variant.label: variant for variant in task.variants}
+    tested = {metric.name: metric for metric in _metrics(task, wanted) if metric.role == "tested"}
+    for name in dict.fromkeys((*tested, primary(task).name)):  # the primary metric is always tested
+        for one, other in pairs_of(list(variants), against):
+            a, b = variants[one], variants[other]
+            x, y = defined(name, a), defined(name, b)
+            generator = stream(0, "bootstrap", task.task, variant_name(a), variant_name(b), name)
+            interval = improvement_interval([x], [y], generator)
+            is_primary = n_tasks == 1 and name == primary(task).name
             yield Pair(
-                task.task, metric.name, metric is _primary(task), a.label, b.label, len(x), len(y),
-                improvement(x, y), low, high, mann_whitney(x, y),
+                task.task, name, is_primary, one, other, len(x), len(y),
+                improvement([x], [y]), *interval, mann_whitney(x, y),
             )  # fmt: skip
 
 
 def _adjusted(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
-    """Adjust the tests of the primary endpoint together, and those of every other metric separately."""
+    """Adjust the tests of every metric, over all pairs and tasks."""
     found = list(pairs)
     families: dict[str, list[int]] = {}
     for i, pair in enumerate(found):
-        families.setdefault("" if pair.primary else pair.metric, []).append(i)
+        families.setdefault(pair.metric, []).append(i)
     for members in families.values():
         for i, p in zip(members, holm([found[i].p for i in members]), strict=True):
             found[i] = replace(found[i], p_holm=p)
     return tuple(found)
-
-
-def _aggregate(measured: Measured) -> tuple[tuple[Aggregate, ...], tuple[str, ...]]:
-    """Aggregate over tasks: scores divided by the number of cells, for algorithms that ran on every task."""
-    if len(measured.tasks) < 2:
-        return (), ()
-    by_label: dict[str, dict[str, MeasuredVariant]] = {}
-    for task, variant in measured.variants:
-        by_label.setdefault(variant.label, {})[task.task] = variant
-    everywhere = {label: on for label, on in by_label.items() if len(on) == len(measured.tasks)}
-    notes, aggregates = [], []
-    if len(everywhere) < len(by_label):
-        others = ", ".join(label for label in by_label if label not in everywhere)
-        notes.append(f"not in the aggregate, because they did not run on every task: {others}")
-    for label, variants in everywhere.items():
-        runs = (one.run for variant in variants.values() for one in variant.runs)
-        different = "; ".join(differing((run, algorithm_facts(run)) for run in runs))
-        if different:
-            notes.append(f"{label} does not have the same options on every task: {different}")
-        for metric in (FALLBACK, PRIMARY):
-            strata = {task: _defined(per_cell(metric.name), v) for task, v in variants.items()}
-            without = [task for task, values in strata.items() if not len(values)]
-            if without:
-                notes.append(f"{label} has no {metric.title} per cell on {', '.join(without)}")
-                continue
-            sizes = {len(values) for values in strata.values()}
-            if len(sizes) > 1:
-                words = f"{min(sizes)} to {max(sizes)} replications, and each replication has equal weight"
-                notes.append(f"{metric.title} of {label}: tasks have {words}")
-            generator = stream(0, "bootstrap", "aggregate", label, metric.name)
-            found = estimate(list(strata.values()), generator)
-            aggregates.append(Aggregate(label, metric.name, found))
-    return tuple(sorted(aggregates, key=lambda one: one.metric == PRIMARY.name)), tuple(notes)

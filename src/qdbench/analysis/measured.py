@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from qdbench.analysis.collect import Skipped, Variant, collect
+from qdbench.analysis.collect import LeftOut, Skipped, Variant, collect
 from qdbench.analysis.comparable import (
     changed_code,
     require_comparable,
@@ -196,10 +196,11 @@ class MeasuredTask:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The measurements of all runs in some folders, the skipped runs, and what was asked for."""
+    """The measurements of all runs in some folders, what was left out, and what was asked for."""
 
     tasks: tuple[MeasuredTask, ...]
     skipped: tuple[Skipped, ...]
+    left_out: tuple[LeftOut, ...]
     results: tuple[Path, ...]
     only: tuple[str, ...]
     """The tasks that were asked for; empty means all."""
@@ -224,7 +225,8 @@ class Measured:
     @property
     def warnings(self) -> list[str]:
         """All warnings."""
-        return [warning for task in self.tasks for warning in task.warnings]
+        left_out = [f"{one.task} is left out: {one.reason}" for one in self.left_out]
+        return [*left_out, *(warning for task in self.tasks for warning in task.warnings)]
 
 
 def measure(
@@ -239,8 +241,8 @@ def measure(
 
     `tasks` restricts it to tasks of these names. `interval` is the interval of the QD score: `fixed` is the
     task's own, `pooled` is the range of all fitness values of all runs, `possible` is what the task allows.
-    `on` says which archive is measured: `own` is each algorithm's own, `grid` is the task's grid. Raises
-    InvalidInput if the runs cannot be compared.
+    `on` says which archive is measured: `own` is each algorithm's own, `grid` is the task's grid. A task
+    whose runs cannot be compared is left out with a reason. Raises InvalidInput if no task is left.
     """
     _require_one_of("interval", interval, (*INTERVALS,))
     _require_one_of("on", on, ("own", "grid"))
@@ -255,16 +257,28 @@ def measure(
         progress(min(done, total), total)
 
     found: list[MeasuredTask] = []
-    skipped = list(collected.skipped)
+    skipped, left_out = list(collected.skipped), list[LeftOut]()
     for task in collected.tasks:
-        measured, unusable = _measure_task(collected.of_task(task), interval, on, one_more)
+        variants = collected.of_task(task)
+        end = done + sum(len(variant.runs) for variant in variants)
+        try:
+            measured, unusable = _measure_task(variants, interval, on, one_more)
+        except InvalidInput as error:
+            left_out.append(LeftOut(task, str(error)))
+            done = end
+            progress(done, total)
+            continue
         found += [] if measured is None else [measured]
         skipped += unusable
+    if not found and left_out:
+        others = len(left_out) - 1
+        more = f"; {others} more task{'s' * (others > 1)} cannot be compared" if others else ""
+        raise InvalidInput(f"{left_out[0].reason}{more}")
     if not found:
         reason = f"{skipped[0].path}: {skipped[0].reason}" if skipped else "none was found"
         more = f"; and {len(skipped) - 1} more" if len(skipped) > 1 else ""
         raise InvalidInput(f"no run can be used ({reason}{more})")
-    return Measured(tuple(found), tuple(skipped), folders, only, interval, on)
+    return Measured(tuple(found), tuple(skipped), tuple(left_out), folders, only, interval, on)
 
 
 def as_measured(

@@ -1,34 +1,44 @@
-"""Estimates and tests over replications: interquartile means, bootstrap intervals, rank tests."""
+"""Estimates and tests over replications and tasks: means, bootstrap intervals, rank tests, Holm's correction.
+
+A stratum is the replications of one task. Strata are resampled and permuted separately.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import comb
+from itertools import combinations, count
+from math import comb, prod
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 Values = NDArray[np.float64]  #: (replications,)
+Strata = Sequence[Values]
 Bounds = tuple[float, float]
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
+SIGNIFICANT = 0.05
 FEWEST_TO_TEST = 3
 """The number of replications that a test needs in each group."""
 ENUMERATED = 1_000
 """With ties, SciPy's normal approximation can be below the smallest p that few replications allow (3 and 3:
 0.047 instead of 0.1). So if there are at most this many ways to form the groups, all of them are computed."""
+ARRANGEMENTS = 100_000
+"""A stratified test computes all arrangements of the labels if there are at most this many. Of more, it draws
+`RESAMPLES` at random."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Median and interquartile mean of replications; NaN without replications."""
+    """Median, interquartile mean and mean of replications; NaN without replications."""
 
     n: int
     median: float
     iqm: float
+    mean: float
     low: float
     """Lower end of the confidence interval of `iqm`; `high` is its upper end. NaN with fewer than two."""
     high: float
@@ -40,37 +50,102 @@ def iqm(values: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
     return mean
 
 
-def estimate(strata: Sequence[Values], generator: np.random.Generator) -> Estimate:
-    """Return median and interquartile mean (IQM) of all values, and a stratified bootstrap interval.
-
-    The interval is that of the IQM. A stratum is the replications of one task. Each stratum is resampled
-    separately, so that a task has the same weight in every resample as in the data.
-    """
-    values = np.concatenate([*strata, np.empty(0)])
+def estimate(values: Values, generator: np.random.Generator) -> Estimate:
+    """Return median, interquartile mean (IQM) and mean, and a bootstrap interval of the IQM."""
     if not len(values):
-        return Estimate(0, np.nan, np.nan, np.nan, np.nan)
-    low, high = _iqm_interval(strata, generator)
-    return Estimate(len(values), float(np.median(values)), float(iqm(values)), low, high)
+        return Estimate(0, np.nan, np.nan, np.nan, np.nan, np.nan)
+    low, high = np.nan, np.nan
+    if len(values) > 1:  # one value alone would give an interval without width
+        low, high = _middle(iqm(values[_resampled(len(values), generator)], axis=1))
+    return Estimate(
+        len(values), float(np.median(values)), float(iqm(values)), float(values.mean()), low, high
+    )  # fmt: skip
 
 
-def _iqm_interval(strata: Sequence[Values], generator: np.random.Generator) -> Bounds:
-    if min(map(len, strata)) < 2:  # one value alone would give an interval without width
+# Over tasks
+
+
+def mean_over_tasks(strata: Strata) -> float:
+    """Return the mean over tasks of the mean over replications: every task has the same weight."""
+    return float(np.mean([values.mean() for values in strata]))
+
+
+def mean_interval(strata: Strata, generator: np.random.Generator) -> Bounds:
+    """Return the stratified bootstrap interval of `mean_over_tasks`."""
+    if min(map(len, strata)) < 2:
         return np.nan, np.nan
-    drawn = [values[_resampled(len(values), generator)] for values in strata]
-    return _middle(iqm(np.concatenate(drawn, axis=1), axis=1))
+    return _middle(_resampled_means(strata, generator))
 
 
-def improvement(a: Values, b: Values) -> float:
-    """Return the probability that a value of `a` is higher than one of `b`; ties count half."""
-    return float(_wins(a, b).mean()) if len(a) and len(b) else np.nan
-
-
-def improvement_interval(a: Values, b: Values, generator: np.random.Generator) -> Bounds:
-    """Return the bootstrap interval of `improvement`; both groups are resampled."""
-    if min(len(a), len(b)) < 2:
+def difference_interval(a: Strata, b: Strata, generator: np.random.Generator) -> Bounds:
+    """Return the stratified bootstrap interval of the difference of `mean_over_tasks`."""
+    if min(map(len, (*a, *b))) < 2:
         return np.nan, np.nan
-    shares_a, shares_b = (_shares(len(group), generator) for group in (a, b))
-    return _middle(((shares_a @ _wins(a, b)) * shares_b).sum(axis=1))
+    return _middle(_resampled_means(a, generator) - _resampled_means(b, generator))
+
+
+def improvement(a: Strata, b: Strata) -> float:
+    """Return the probability that a value of `a` is higher than one of `b`, averaged over tasks.
+
+    Ties count half.
+    """
+    if not min(map(len, (*a, *b))):
+        return np.nan
+    return float(np.mean([_wins(x, y).mean() for x, y in zip(a, b, strict=True)]))
+
+
+def improvement_interval(a: Strata, b: Strata, generator: np.random.Generator) -> Bounds:
+    """Return the stratified bootstrap interval of `improvement`; both groups are resampled."""
+    if min(map(len, (*a, *b))) < 2:
+        return np.nan, np.nan
+    drawn = [
+        ((_shares(len(x), generator) @ _wins(x, y)) * _shares(len(y), generator)).sum(axis=1)
+        for x, y in zip(a, b, strict=True)
+    ]
+    return _middle(np.mean(drawn, axis=0))
+
+
+def stratified_test(a: Strata, b: Strata, generator: np.random.Generator) -> float:
+    """Return the two-sided p-value of a permutation test of `improvement`: no difference on any task.
+
+    The labels of the replications are permuted within each task. With one task, it is the exact Mann-Whitney
+    U test. It uses only the order of the values on each task, so scales and anchors do not matter.
+    """
+    if not min(map(len, (*a, *b))):
+        return np.nan
+    ranks = [stats.rankdata(np.concatenate([x, y])) for x, y in zip(a, b, strict=True)]
+    sizes = [(len(x), len(y)) for x, y in zip(a, b, strict=True)]
+    exact = n_arrangements(sizes) <= ARRANGEMENTS
+    found = np.zeros(1)
+    for values, (n_a, n_b) in zip(ranks, sizes, strict=True):
+        if exact:
+            sums = np.array([sum(chosen) for chosen in combinations(values.tolist(), n_a)])
+            found = (found[:, None] + (sums - sums.mean()) / (n_a * n_b)).ravel()
+        else:
+            drawn = generator.permuted(np.tile(values, (RESAMPLES, 1)), axis=1)
+            found = found + (drawn[:, :n_a].sum(axis=1) - n_a * values.mean()) / (n_a * n_b)
+    observed = len(sizes) * abs(improvement(a, b) - 0.5)
+    extreme = int((np.abs(found) >= observed - 1e-9).sum())  # equal ones differ by rounding
+    return extreme / len(found) if exact else (extreme + 1) / (len(found) + 1)
+
+
+def n_arrangements(sizes: Iterable[tuple[int, int]]) -> int:
+    """Return in how many ways labels can be given to groups of these sizes, one pair of sizes per task."""
+    return prod(comb(n_a + n_b, n_a) for n_a, n_b in sizes)
+
+
+def smallest_p(sizes: Iterable[tuple[int, int]]) -> float:
+    """Return the smallest p-value that groups of these sizes allow: all of one group above the other."""
+    return min(1.0, 2 / n_arrangements(sizes))
+
+
+def seeds_needed(n_tests: int, n_tasks: int = 1) -> int:
+    """Return how many replications each algorithm needs at least, so that a test can be significant."""
+    enough = (n for n in count(1) if n_tests * smallest_p([(n, n)] * n_tasks) <= SIGNIFICANT)
+    return max(next(enough), FEWEST_TO_TEST if n_tasks == 1 else 1)
+
+
+# Of one task
 
 
 def mann_whitney(a: Values, b: Values) -> float:
@@ -100,6 +175,12 @@ def _wins(a: Values, b: Values) -> NDArray[np.float64]:
 
 def _resampled(n: int, generator: np.random.Generator) -> NDArray[np.int64]:
     return generator.integers(n, size=(RESAMPLES, n))
+
+
+def _resampled_means(strata: Strata, generator: np.random.Generator) -> Values:
+    """Return `mean_over_tasks` of every resample: (resamples,)."""
+    means: Values = np.mean([_shares(len(values), generator) @ values for values in strata], axis=0)
+    return means
 
 
 def _shares(n: int, generator: np.random.Generator) -> NDArray[np.float64]:

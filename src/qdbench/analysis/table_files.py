@@ -1,4 +1,4 @@
-"""A comparison as Markdown, LaTeX, CSV and JSON."""
+"""A comparison as Markdown, CSV and JSON; LaTeX is in `paper_table`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from qdbench.analysis.compare import Comparison
-from qdbench.analysis.statistics import Estimate
-from qdbench.analysis.tables import METHOD, TEXT_COLUMNS, tables
+from qdbench.analysis.paper_table import latex
+from qdbench.analysis.tables import method, tables
 from qdbench.store.files import write_text
 
 MEASURED_BY = ("interval_low", "interval_high", "on")
 """The interval of QD scores (losses are always on the fixed one), and what was measured: `own` or `grid`."""
+NORMALISED = "normalised_score"
+"""The name of the aggregate in the CSV files."""
+Row = Sequence[str | int | float]
 
 
 def markdown(comparison: Comparison) -> str:
@@ -30,7 +33,10 @@ def markdown(comparison: Comparison) -> str:
             lines += [_md_row(table.columns), "|" + " --- |" * len(table.columns)]
             lines += [*map(_md_row, table.rows), ""]
         lines += [*(f"- {_md(note)}" for note in table.notes), ""]
-    lines += ["## Method", "", *(f"- {_md(sentence)}" for sentence in METHOD), ""]
+    lines += ["## Method", "", *(f"- {_md(sentence)}" for sentence in method(comparison)), ""]
+    if comparison.left_out:
+        lines += ["## Tasks left out", ""]
+        lines += [f"- {_md(one.task)}: {_md(one.reason)}" for one in comparison.left_out] + [""]
     if comparison.skipped:
         lines += ["## Skipped runs", ""]
         lines += [f"- {_md(str(one.path))}: {_md(one.reason)}" for one in comparison.skipped] + [""]
@@ -45,79 +51,55 @@ def _md_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(map(_md, cells))} |"
 
 
-LATEX = {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''", "≤": r"$\le$",
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-}  # fmt: skip
-
-
-def latex(comparison: Comparison) -> str:
-    """Return LaTeX to \\input: plain tabular; no packages are needed."""
-    lines = ["% written by `qdbench compare`; \\input it, no packages are needed"]
-    for table in tables(comparison):
-        lines += ["", rf"\paragraph{{{_tex(table.title)}}}"]
-        lines += [rf"\textbf{{Warning: {_tex(warning)}}}" for warning in table.warnings]
-        if table.rows:
-            n_text = sum(name in TEXT_COLUMNS for name in table.columns)
-            layout = "l" * n_text + "r" * (len(table.columns) - n_text)
-            lines += ["", rf"\noindent{{\footnotesize\begin{{tabular}}{{{layout}}}", r"\hline"]
-            lines += [_tex_row(table.columns), r"\hline", *map(_tex_row, table.rows), r"\hline"]
-            lines += [r"\end{tabular}}", ""]
-        lines += [rf"\noindent{{\footnotesize {_tex(note)}\par}}" for note in table.notes]
-    lines += ["", r"\paragraph{Method}", *map(_tex, METHOD)]
-    if comparison.skipped:
-        lines += ["", r"\paragraph{Skipped runs}"]
-        lines += [rf"{_tex(str(one.path))}: {_tex(one.reason)}\par" for one in comparison.skipped]
-    return "\n".join(lines) + "\n"
-
-
-def _tex(text: str) -> str:
-    escaped = "".join(LATEX.get(character, character) for character in " ".join(text.split()))
-    return escaped.replace("--", "-{}-")  # not a dash
-
-
-def _tex_row(cells: Sequence[str]) -> str:
-    return " & ".join(map(_tex, cells)) + r" \\"
-
-
 def estimates_csv(comparison: Comparison) -> str:
-    """Return all estimates as CSV, one per line, with all digits; empty if there is no number."""
-    header = ("task", "variant", "metric", "n", "median", "iqm", "ci_low", "ci_high", *MEASURED_BY)
-    rows = [
-        (one.task, one.variant, one.metric, *_estimate_values(one.estimate), *task.interval, comparison.on)
-        for task in comparison.tasks
-        for one in task.entries
-    ]
-    every = (nan, nan, comparison.on)  # each task has its own interval
-    rows += [
-        ("all", one.variant, f"{one.metric}_per_cell", *_estimate_values(one.estimate), *every)
-        for one in comparison.aggregates
-    ]
+    """Return all estimates as CSV, one per line, with all digits; empty if there is no number.
+
+    `ci_of` says which statistic the interval from `ci_low` to `ci_high` belongs to.
+    """
+    header = (
+        "task", "variant", "metric", "n", "median", "iqm", "mean", "ci_of", "ci_low", "ci_high",
+        "evaluations", *MEASURED_BY,
+    )  # fmt: skip
+    rows: list[Row] = []
+    for task in comparison.tasks:
+        for one in task.entries:
+            found = one.estimate
+            numbers = (found.n, found.median, found.iqm, found.mean, "iqm", found.low, found.high)
+            by = (task.evaluations[one.variant], *task.interval, comparison.on)
+            rows.append((one.task, one.variant, one.metric, *numbers, *by))
+    every = (nan, nan, nan, comparison.on)  # each task has its own budget and interval
+    for score in comparison.aggregate.scores if comparison.aggregate else ():
+        numbers = (score.n_runs, nan, nan, score.mean, "mean", score.low, score.high)
+        rows.append(("all", score.variant, NORMALISED, *numbers, *every))
     return _csv(header, rows)
 
 
-def _estimate_values(found: Estimate) -> tuple[int | float, ...]:
-    return (found.n, found.median, found.iqm, found.low, found.high)
-
-
 def pairs_csv(comparison: Comparison) -> str:
-    """Return all tests as CSV, one per line, with all digits."""
+    """Return all tests as CSV, one per line, with all digits; those over all tasks first.
+
+    `difference` is that of the normalised scores, which only tests over all tasks have.
+    """
     header = (
-        "task", "endpoint", "metric", "a", "b", "n_a", "n_b",
-        "improvement", "ci_low", "ci_high", "p", "p_holm", *MEASURED_BY,
+        "task", "endpoint", "metric", "a", "b", "n_a", "n_b", "improvement", "ci_low", "ci_high", "p",
+        "p_holm", "difference", "difference_low", "difference_high", *MEASURED_BY,
     )  # fmt: skip
     intervals = {task.task: task.interval for task in comparison.tasks}
-    rows = []
+    rows: list[Row] = []
+    for over in comparison.aggregate.pairs if comparison.aggregate else ():
+        n_a, n_b = (sum(sizes) for sizes in zip(*over.sizes, strict=True))
+        found = (over.improvement, over.low, over.high, over.p, over.p_holm)
+        apart = (over.difference, over.difference_low, over.difference_high)
+        who = ("all", "primary", NORMALISED, over.a, over.b, n_a, n_b)
+        rows.append((*who, *found, *apart, nan, nan, comparison.on))
     for pair in comparison.pairs:
         endpoint = "primary" if pair.primary else "exploratory"
         who = (pair.task, endpoint, pair.metric, pair.a, pair.b, pair.n_a, pair.n_b)
         found = (pair.improvement, pair.low, pair.high, pair.p, pair.p_holm)
-        rows.append((*who, *found, *intervals[pair.task], comparison.on))
+        rows.append((*who, *found, nan, nan, nan, *intervals[pair.task], comparison.on))
     return _csv(header, rows)
 
 
-def _csv(header: Sequence[str], rows: Iterable[Sequence[str | int | float]]) -> str:
+def _csv(header: Sequence[str], rows: Iterable[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
@@ -130,7 +112,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison in types that JSON has."""
     found = asdict(comparison)
     found["skipped"] = [{"run": str(one.path), "reason": one.reason} for one in comparison.skipped]
-    found["method"] = list(METHOD)
+    found["method"] = list(method(comparison))
     return found
 
 

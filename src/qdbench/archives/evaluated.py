@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from qdbench.checks import checked_column, require_equal_lengths, shown
+from qdbench.checks import checked_column, require_equal_lengths, shown, usable
 from qdbench.errors import InvalidInput
 from qdbench.policy import Parameters
 from qdbench.seeds import Seeds
@@ -44,7 +44,7 @@ class Evaluated:
     @property
     def valid(self) -> NDArray[np.bool_]:
         """Which rows may enter an archive, (n,)."""
-        return np.isfinite(self.fitness) & np.isfinite(self.descriptors).all(axis=1)
+        return usable(self.fitness, self.descriptors)
 
     @property
     def samples(self) -> NDArray[np.int64]:

@@ -22,6 +22,32 @@ def compare(
     tasks: OnlyTasks = None,
     interval: IntervalOption = "fixed",
     on: MeasuredOn = "own",
+    metrics: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B,C",
+            help="Show only these metrics. compare.csv has their names.",
+            show_default="all; over several tasks and in compare.tex, the primary one",
+        ),
+    ] = "",
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=LABEL|FILE",
+            help="Call an algorithm by this label in all tables; or read such lines from a file. May be "
+            "repeated.",
+            show_default="the algorithms' names",
+        ),
+    ] = None,
+    against: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Test only pairs with this algorithm (a name or a label): fewer tests, so Holm's correction "
+            "costs less.",
+            show_default="all pairs",
+        ),
+    ] = "",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -32,11 +58,13 @@ def compare(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare algorithms: estimates over replications, tests of every pair, an aggregate over tasks.
+    """Compare algorithms: estimates over replications, tests of pairs, an aggregate over tasks.
 
-    Unfinished, failed and damaged runs are left out and named. Runs of different tasks, budgets or options
-    under one name are refused.
+    With several tasks it prints an overview, normalised scores and the primary tests; --out and --json have
+    all metrics of all tasks. Unfinished, failed and damaged runs are left out and named. So are tasks whose
+    runs cannot be compared, because budgets or options differ.
     """
+    from qdbench.analysis.chosen import chosen_metrics, read_labels
     from qdbench.analysis.compare import compare as compared
     from qdbench.analysis.table_files import FILES
     from qdbench.analysis.table_files import as_json as in_json
@@ -44,25 +72,28 @@ def compare(
 
     if out is not None:
         require_folder(out)
+    wanted, names = chosen_metrics(metrics), read_labels(labels or ())
     found = measured(results, tasks, interval, on)
-    comparison = compared(found, out=out)
+    comparison = compared(found, metrics=wanted, labels=names, against=against, out=out)
     if as_json:
         return terminal.print_json(in_json(comparison))
     print_comparison(comparison)
     if out is not None:
         terminal.out.print(f"Written: {', '.join(str(out / name) for name in FILES)}", soft_wrap=True)
+    elif comparison.aggregate is not None:
+        terminal.out.print("All metrics of all tasks: --out DIR or --json; of one task: --task T.")
     elif any(not pair.primary for pair in comparison.pairs):
         terminal.out.print("Tests of the other metrics: --out DIR or --json.")
     return say_next("plot" if found.is_all_corrected else "correct", results)
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """Print all tables except the exploratory ones, and how to read them."""
-    from qdbench.analysis.tables import METHOD, tables
+    """Print all tables of one task, or the aggregate over several, and how to read them."""
+    from qdbench.analysis.tables import method, over_tasks, tables
 
-    for table in tables(comparison, exploratory=False):
+    for table in over_tasks(comparison) or tables(comparison, exploratory=False):
         _print_table(table)
-    for sentence in METHOD:
+    for sentence in method(comparison):
         terminal.out.print(sentence)
 
 
@@ -78,6 +109,6 @@ def _print_table(table: Table) -> None:
         for row in table.rows:
             rows.add_row(*row)
         terminal.out.print(rows)
-    for note in (*table.warnings, *table.notes):
+    for note in table.notes:  # warnings are on stderr
         terminal.out.print(f"  {note}")
     terminal.out.print()

@@ -31,8 +31,8 @@ def plot(
 
     Writes TASK-figure (the paper's), TASK-self-normalised (the QD score on each archive's own range),
     TASK-archives and, if elites were re-evaluated, TASK-samples (scores by number of re-evaluations), each as
-    PNG, SVG and PDF. Unfinished, failed and damaged runs are left out and named. Runs of different tasks,
-    budgets or options under one name are refused.
+    PNG, SVG and PDF. Unfinished, failed and damaged runs are left out and named. So are tasks whose runs
+    cannot be compared, because budgets or options differ.
     """
     from qdbench.reports.plot import plot as drawn
     from qdbench.reports.plot import require_can_plot

@@ -25,8 +25,8 @@ def report(
 ) -> None:
     """Write figures, tables, warnings, runs and commands as one HTML file that opens offline.
 
-    Unfinished, failed and damaged runs are left out and named. Runs of different tasks, budgets or options
-    under one name are refused.
+    Unfinished, failed and damaged runs are left out and named. So are tasks whose runs cannot be compared,
+    because budgets or options differ.
     """
     from qdbench.reports.page import report as written
     from qdbench.reports.page import require_can_report

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.geometry import Cells, Geometry
-from qdbench.checks import checked_count, checked_flag, checked_function, checked_paths, checked_workers
+from qdbench.checks import (
+    checked_count,
+    checked_flag,
+    checked_function,
+    checked_paths,
+    checked_workers,
+    usable,
+)
 from qdbench.errors import InvalidInput
 from qdbench.experiments.environment import versions
 from qdbench.experiments.evaluators import Evaluator, Evaluators, Threads
@@ -120,11 +127,12 @@ class Corrector:
         repeated = np.repeat(elites.solutions[some], n, axis=0)
         with interrupt.allowed():
             found = self._evaluate(repeated, seeds, progress=progress)
+        valid = found.valid & usable(found.fitness, found.descriptors)
         self._made = self._made.extended(
             keys,
             elites.fitness[some],
-            found.fitness.reshape(len(keys), n),
-            found.descriptors.reshape(len(keys), n, -1),
+            np.where(valid, found.fitness, np.nan).reshape(len(keys), n),
+            np.where(valid[:, None], found.descriptors, np.nan).reshape(len(keys), n, -1),
             found.steps.reshape(len(keys), n),
         )
 

@@ -15,6 +15,7 @@ from qdbench.algorithms.state import flatten
 from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.geometry import Geometry, Grid
+from qdbench.checks import usable
 from qdbench.errors import BrokenAlgorithm, DamagedFile
 from qdbench.experiments.correcting import Corrector
 from qdbench.experiments.evaluators import Evaluator
@@ -243,8 +244,9 @@ class Loop:
 
         with interrupt.allowed():
             found = self._evaluate(solutions, seeds, progress=progress)
-        fitness = np.where(found.valid, found.fitness, np.nan)
-        descriptors = np.where(found.valid[:, None], found.descriptors, np.nan)
+        valid = found.valid & usable(found.fitness, found.descriptors)
+        fitness = np.where(valid, found.fitness, np.nan)
+        descriptors = np.where(valid[:, None], found.descriptors, np.nan)
         return fitness, descriptors, compact(found.steps)
 
     def _require_same_batch(self, known: Told, batch: int, n: int) -> None:
@@ -288,6 +290,8 @@ class Loop:
         return own or on_grid, on_grid
 
     def _scores(self, elites: Evaluated, rows: slice | NDArray[np.intp] = slice(None)) -> Scores:
+        if self._episode_length is None:
+            return scores(elites.fitness[rows], self._interval)
         numbers = elites.evaluations[rows]
         alive = lived(self._steps.of(numbers), numbers, self._episode_length)
         return scores(elites.fitness[rows], self._interval, alive)

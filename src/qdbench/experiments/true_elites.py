@@ -56,7 +56,9 @@ def require_known_elites(elites: Evaluated, steps: StepsMade, plan: Plan, log: T
     n, k = elites.evaluations.shape
     if elites.solutions.shape != (n, plan.task.n_parameters) or elites.seeds.shape != (n, k):
         raise ValueError("its elites have other shapes than solutions of this task")
-    if n and not (elites.evaluations.max() < len(steps.all) and (elites.evaluations >= -1).all()):
+    numbers = elites.evaluations
+    made = n == 0 or (numbers.max() < len(steps.all) and numbers.min() >= -1)
+    if not made or not (numbers >= 0).any(axis=1).all():
         raise ValueError("its elites are of evaluations that were never made")
     single = np.flatnonzero((elites.evaluations >= 0).sum(axis=1) == 1)
     if not len(single) or not log.reaches_back:

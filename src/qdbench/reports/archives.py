@@ -16,6 +16,8 @@ _NESTED_PANEL = 2.5, 2.5
 _SMALL_PANEL = 1.0, 1.0
 _AROUND = 0.57, 0.65
 """Space for ticks and titles, in inches."""
+_LABEL_LINE = 0.2
+"""Space for each further line of an axis label: nested axes have a line per dimension."""
 _FEW = 3
 """Up to this many algorithms are drawn below each other; with more, two per row if there is space."""
 _MOST_TICKS = 5
@@ -55,6 +57,7 @@ def _panels(dimensions: int, n_variants: int, n_columns: int) -> tuple[Any, Any]
     width, height = _SMALL_PANEL if beside == 2 else _PANEL.get(dimensions, _NESTED_PANEL)
     rows, columns = -(-n_variants // beside), beside * n_columns
     colour_bar, note = (0.7 if dimensions > 1 else 0.1), 0.5
+    note += _LABEL_LINE * ((dimensions - 1) // 2)
     size = columns * (width + _AROUND[0]) + colour_bar, rows * (height + _AROUND[1]) + note
     figure: Any = Figure(figsize=size, layout="constrained")
     figure.get_layout_engine().set(h_pad=0.06)  # inches: titles must not touch the panels above

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ BLUE, ORANGE, GREEN, GREY = (
     "#777777",
 )  # Okabe and Ito: safe for the colour-blind
 _POSES = 12
+_TITLE_COLUMNS = 90
 
 
 def draw_episode(task: RobotTask, episode: Episode, path: Path) -> None:
@@ -36,9 +38,10 @@ def draw_episode(task: RobotTask, episode: Episode, path: Path) -> None:
     else:
         feet.remove()
     _draw_terms(reward, episode)
-    descriptor = ", ".join(f"{x:.2f}" for x in episode.descriptor)
+    named = zip(task.descriptor_names, episode.descriptor, strict=True)
+    descriptor = textwrap.fill(", ".join(f"{name} {x:.2f}" for name, x in named), _TITLE_COLUMNS)
     figure.suptitle(
-        f"{task.name}: fitness {episode.fitness:.1f}, descriptor ({descriptor}), {episode.steps} steps"
+        f"{task.name}: fitness {episode.fitness:.1f}, {episode.steps} steps\n{descriptor}", fontsize="medium"
     )
     figure.savefig(path, dpi=150)
     pyplot.close(figure)

@@ -206,7 +206,7 @@ def _nesting(dimensions: Sequence[int], bounds: Any, names: Sequence[str]) -> st
     for i in dimensions[1:]:
         low, high = map(_number, bounds[i])
         block = "block" if i == dimensions[1] else "smaller block"
-        lines.append(f"in each {block}: {names[i]} from {low} to {high}")
+        lines.append(f"in each {block}: {names[i]}, {low} to {high}")
     return "\n".join(lines)
 
 

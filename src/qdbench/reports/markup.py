@@ -17,7 +17,7 @@ PNG_DPI = 200
 """Sharp on high-density screens, and in print at the width of a page."""
 _CSS_PIXELS = 136  # per inch of a figure
 _TEXT_COLUMNS = (
-    "metric", "algorithm", "score", "task", "A", "B", "run", "reason", "options", "fingerprint", "budget",
+    "metric", "algorithm", "task", "A", "B", "run", "reason", "options", "fingerprint", "budget",
     "status", "cpu", "system", "versions",
 )  # fmt: skip
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")

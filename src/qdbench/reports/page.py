@@ -12,7 +12,7 @@ import qdbench
 from qdbench.analysis.compare import Comparison, compare
 from qdbench.analysis.measured import IntervalKind, Measured, MeasuredTask, Paths, Progress, as_measured
 from qdbench.analysis.measures import On
-from qdbench.analysis.tables import METHOD, Table, interval_words, tables
+from qdbench.analysis.tables import Table, interval_words, method, tables
 from qdbench.checks import checked_path, checked_text
 from qdbench.metrics.metric import METRICS
 from qdbench.reports.archives import archives_figure
@@ -66,7 +66,7 @@ def report(
     """Write figures, tables, warnings, runs and commands as one HTML file that opens offline.
 
     `results` are folders with runs, or the result of `measure`. `tasks`, `interval` and `on` are those of
-    `measure`. Returns the path. Raises InvalidInput if the runs cannot be compared.
+    `measure`. Returns the path. Raises InvalidInput if no task can be compared.
     """
     path, title = checked_path("out", out), checked_text("title", title)
     require_can_report(path)
@@ -227,7 +227,7 @@ def _method(content: _Content) -> Iterable[str]:
     for task in content.comparison.tasks:
         interval = interval_words(content.comparison, task)
         yield f"{task.task}: {interval}; primary endpoint: {METRICS[task.primary].title}."
-    yield from METHOD
+    yield from method(content.comparison)
 
 
 def _runs(content: _Content) -> str:

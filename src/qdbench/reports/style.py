@@ -128,7 +128,7 @@ def save_figure(figure: Any, stem: Path) -> list[Path]:
 
 def add_note(figure: Any, sentences: Iterable[str]) -> None:
     """Put small text below a figure."""
-    text = "; ".join(filter(None, sentences))
+    text = "; ".join(sentence.removesuffix(".") for sentence in sentences if sentence)
     columns = int(NOTE_COLUMNS * figure.get_figwidth() / WIDTH)
     lines = textwrap.wrap(f"{text}.", columns, break_on_hyphens=False)
     figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=SMALL, color="0.25", linespacing=1.3)

@@ -15,6 +15,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 import numpy as np
 from numpy.typing import NDArray
 
+from qdbench.checks import usable
 from qdbench.policy import Parameters
 from qdbench.robots.anatomy import Anatomy
 from qdbench.seeds import Seeds
@@ -170,9 +171,7 @@ class _Worker:
         over = over[~step.diverged[over]]
         if len(over):
             fitness, descriptors = self.bodies.fitness(over), self.bodies.descriptors(over, step.state)
-            finite = np.isfinite(fitness) & np.isfinite(descriptors).all(
-                axis=1
-            )  # a user's term may return NaN
+            finite = usable(fitness, descriptors)  # a user's term may return NaN
             rows = self.solution[over[finite]]
             terms[rows] = self.bodies.terms[over[finite]]
             into.fitness[rows], into.descriptors[rows] = fitness[finite], descriptors[finite]

@@ -19,9 +19,9 @@ from qdbench.store.files import FORMAT, damage_named, write_npz
 from qdbench.store.npz import (
     MOST_MEMBERS,
     Arrays,
-    array_of,
     compact,
     finite,
+    finite_or_nan,
     json_value,
     read_npz,
     require_names,
@@ -151,8 +151,8 @@ def read_corrections(path: Path, determinants: Determinants) -> Corrections:
             geometry=geometry,
             keys=within(arrays, "keys", (m,), 0, 2**63 - 1),
             originals=originals,
-            fitness=array_of(arrays, "fitness", np.float64, (m, n)),
-            descriptors=array_of(arrays, "descriptors", np.float64, (m, n, dimensions)),
+            fitness=finite_or_nan(arrays, "fitness", (m, n)),
+            descriptors=finite_or_nan(arrays, "descriptors", (m, n, dimensions)),
             steps=unsigned(arrays, "steps", (m, n)),
             points=tuple(_point(arrays, i, originals, geometry) for i in range(n_points)),
         )

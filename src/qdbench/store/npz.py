@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from qdbench.checks import LARGEST
 from qdbench.store.files import damage_named, open_to_read, parsed_json, require_format
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -137,10 +138,18 @@ def array_of(
 
 
 def finite(arrays: Arrays, name: str, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
-    """Return an array of finite numbers."""
+    """Return an array of numbers that can be computed with."""
     array = array_of(arrays, name, np.float64, shape)
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} has numbers that are not finite")
+    if not (np.abs(array) <= LARGEST).all():
+        raise ValueError(f"{name} has numbers that are not finite, or too large")
+    return array
+
+
+def finite_or_nan(arrays: Arrays, name: str, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
+    """Return an array of such numbers and NaN, which stands for invalid."""
+    array = array_of(arrays, name, np.float64, shape)
+    if (np.abs(array) > LARGEST).any():
+        raise ValueError(f"{name} has numbers that are too large")
     return array
 
 

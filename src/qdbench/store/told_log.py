@@ -19,6 +19,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qdbench.checks import LARGEST
 from qdbench.errors import DamagedFile
 from qdbench.policy import Parameters
 from qdbench.store.archive_file import require_same_run
@@ -182,6 +183,8 @@ class ToldLog:
             raise ValueError("a block has impossible numbers")
         numbers = np.frombuffer(data, "<f8", n * (1 + dimensions)).astype(np.float64)
         steps = np.frombuffer(data, f"<u{width}", offset=numbers.nbytes).astype(f"u{width}")
+        if (np.abs(numbers) > LARGEST).any():
+            raise ValueError("a block has impossible numbers")
         fitness, descriptors = numbers[:n], numbers[n:].reshape(n, dimensions)
         return Told(iteration, asked, *clock, fitness, descriptors, steps), end
 

@@ -25,6 +25,7 @@ from qdbench.checks import (
     checked_solutions,
     checked_workers,
     require_room,
+    usable,
 )
 from qdbench.errors import BrokenTask, InvalidInput
 from qdbench.policy import Parameters
@@ -37,7 +38,7 @@ class FunctionTask:
     """A task from a function: solutions (n, parameters) → fitness (n,) and descriptors (n, dimensions).
 
     With `noisy=True` the function is called as `function(solutions, seeds)`. It must take its randomness from
-    the seeds alone. A row with NaN or infinity is invalid.
+    the seeds alone. A row with NaN, or with a number beyond ±1e100, is invalid.
 
     Results are comparable as long as the file that defines the function does not change. To decide this
     yourself, give a `version`.
@@ -146,7 +147,7 @@ class FunctionTask:
                 f"{self.name}: the function returned shapes {fitness.shape} and {descriptors.shape} "
                 f"for {n} solutions; they must be ({n},) and ({n}, {dimensions})"
             )
-        valid = np.isfinite(fitness) & np.isfinite(descriptors).all(axis=1)
+        valid = usable(fitness, descriptors)
         fitness[~valid] = np.nan
         descriptors[~valid] = np.nan
         if progress is not None:

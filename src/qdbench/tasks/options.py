@@ -10,6 +10,7 @@ from qdbench.errors import InvalidInput, QdbenchError, require_known_options
 from qdbench.sources import require_trust
 from qdbench.spelling import BETWEEN, RANGE, spelled
 from qdbench.tasks.contract import Task, task_options
+from qdbench.tasks.reach import Follows
 from qdbench.tasks.registry import NAMED, make
 
 OURS = "qdbench.tasks."
@@ -35,12 +36,16 @@ def remade(source: str, options: Mapping[str, Any], *, trust: bool = False) -> T
 
 
 def changed_options(task: Task, source: str) -> dict[str, Any]:
-    """Return the defaults of the options that were changed; `source` names the task with the defaults."""
+    """Return the defaults of the options that were changed; `source` names the task with the defaults.
+
+    Bounds and cells that follow from the episode length were not changed.
+    """
     try:
         own = task_options(make(source))
     except QdbenchError:  # a task made in Python has no such name
         return {}
-    return {name: own[name] for name, value in task_options(task).items() if own.get(name, value) != value}
+    values = {name: value for name, value in task_options(task).items() if not isinstance(value, Follows)}
+    return {name: own[name] for name, value in values.items() if own.get(name, value) != value}
 
 
 def made_by_name(task: Task, source: str) -> bool:
