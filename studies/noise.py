@@ -26,6 +26,7 @@ from qdbench.tasks.contract import Task
 from studies.campaign import (
     Interval,
     Planned,
+    Values,
     carry_out,
     command,
     interval,
@@ -41,6 +42,7 @@ ALGORITHMS = (
     "map_elites", "me_random", "me_sampling", "me_weighted", "me_delta", "deep_grid", "adaptive_sampling",
     "archive_sampling", "parallel_adaptive_sampling", "extract_me",
 )  # fmt: skip
+BASE = "map_elites"
 ARMS = ("arm_noisy_fitness", "arm_noisy_descriptor_3")
 GRIDS = (100, 25)
 SAMPLED, DEEP = ("me_sampling", "me_weighted", "me_delta"), ("deep_grid", "extract_me", "adaptive_sampling")
@@ -91,14 +93,27 @@ def read(folder: Path) -> dict[str, dict[str, Interval]]:
     found = measured(folder)
     if found is None:
         return {}
-    values: dict[str, dict[str, Interval]] = {}
-    for variant in found.variants:
-        columns = {name: np.array([one.values[name] for one in variant.runs]) for name in METRICS}
-        columns["seconds"] = np.array([one.values["seconds"] for one in variant.runs])
-        columns["lost"] = 1 - columns["corrected_qd_score"] / columns["qd_score"]
-        values[variant.label] = {name: interval(column) for name, column in columns.items()}
-        values[variant.label]["n"] = Interval(len(variant.runs), np.nan, np.nan)
-    return values
+    names = (*METRICS, "seconds")
+    return summary(
+        {
+            variant.label: {name: np.array([one.values[name] for one in variant.runs]) for name in names}
+            for variant in found.variants
+        }
+    )
+
+
+def summary(values: dict[str, dict[str, Values]]) -> dict[str, dict[str, Interval]]:
+    """Return means with intervals; also the loss, and the difference to MAP-Elites in the best known score."""
+    found: dict[str, dict[str, Interval]] = {}
+    for label, columns in values.items():
+        found[label] = {name: interval(column) for name, column in columns.items()}
+        found[label]["lost"] = interval(1 - columns["corrected_qd_score"] / columns["qd_score"])
+        found[label]["n"] = Interval(len(columns["qd_score"]), np.nan, np.nan)
+        if BASE in values:
+            known = np.isfinite(columns["true_qd_score"]).all()
+            score = "true_qd_score" if known else "corrected_qd_score"
+            found[label]["over"] = interval(columns[score], values[BASE][score])
+    return found
 
 
 def table(chosen: argparse.Namespace) -> None:
@@ -116,12 +131,14 @@ def table(chosen: argparse.Namespace) -> None:
                 ),
                 found[label]["true_coverage"].words(",.0f"),
                 found[label]["lost"].words(".1%"),
+                found[label]["over"].words("+,.0f") if label != BASE and "over" in found[label] else "-",
                 f"{found[label]['seconds'].mean:.1f}",
                 f"{found[label]['n'].mean:.0f}",
             ]
             for label in order
         ]
-        header = ["algorithm", "QD score", "corrected", "true", "true coverage", "loss", "seconds", "seeds"]
+        header = ["algorithm", "QD score", "corrected", "true", "true coverage", "loss"]
+        header += [f"minus {BASE}", "seconds", "seeds"]
         print(markdown(header, rows))
     if chosen.json:
         plain = {t: {a: {m: vars(i) for m, i in v.items()} for a, v in f.items()} for t, f in results.items()}
@@ -139,7 +156,7 @@ def draw(results: dict[str, dict[str, Interval]] | dict[str, Any], path: Path) -
     """Draw what each algorithm claims, what re-evaluations leave of it, and the truth."""
     from matplotlib.figure import Figure
 
-    from qdbench.reports.style import style
+    from qdbench.reports.style import looks, style
 
     with style():
         n = len(results)
@@ -160,14 +177,20 @@ def draw(results: dict[str, dict[str, Interval]] | dict[str, Any], path: Path) -
                     means, np.arange(len(order)), xerr=np.nan_to_num(ends), fmt=marker, color=colour, ms=4,
                     markerfacecolor=inside, label=label, linewidth=1,
                 )  # fmt: skip
-            panel.set_yticks(np.arange(len(order)), order)
-            panel.set(title=name, xlabel="QD score")
+            names = looks(order)
+            panel.set_yticks(np.arange(len(order)), [names[label].name for label in order])
+            panel.set(title=_title(name), xlabel="QD score")
             panel.set_xlim(left=0)
             panel.grid(axis="x")
         for panel in list(figure.axes)[n:]:
             panel.remove()
         figure.axes[0].legend(loc="lower right")
         figure.savefig(path, dpi=200)
+
+
+def _title(folder: str) -> str:
+    task, _, cells = folder.rpartition("-")
+    return f"{task}, {cells} \N{MULTIPLICATION SIGN} {cells} cells" if cells.isdigit() else folder
 
 
 def parser() -> argparse.ArgumentParser:
