@@ -103,7 +103,7 @@ def read(folder: Path) -> dict[str, dict[str, Interval]]:
 
 
 def summary(values: dict[str, dict[str, Values]]) -> dict[str, dict[str, Interval]]:
-    """Return means with intervals; also the loss, and the difference to MAP-Elites in the best known score."""
+    """Return means with intervals; also the loss, and the difference to MAP-Elites in the true score."""
     found: dict[str, dict[str, Interval]] = {}
     for label, columns in values.items():
         found[label] = {name: interval(column) for name, column in columns.items()}
