@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV   := .venv
 QDBENCH := $(VENV)/bin/qdbench
 
-.PHONY: demo check lint types docs test fuzz clean
+.PHONY: demo check lint types docs test references-check fuzz clean
 
-# The paper's experiment at the smallest scale: runs, corrections, tables, figures, page (about two minutes).
+# Two algorithms on a walking robot, at quick scale: runs, corrections, the table beside the reference results,
+# an archive, the paper's findings (about two minutes on two cores).
+DEMO := results/demo
 demo: $(VENV)/ready
 	@$(QDBENCH) tasks
-	@echo; $(QDBENCH) reproduce --scale smoke --out results/demo
-	@echo; echo "Results are in results/demo: open report.html; figures/ has the paper's figure, runs/ all data."
+	@echo; $(QDBENCH) suite map_elites random_search --tasks walker_uni --seeds 0-2 --out $(DEMO)
+	@echo; $(QDBENCH) show $(DEMO)/runs/walker_uni/map_elites/seed-0 --out $(DEMO)/archive.png
+	@echo; $(QDBENCH) references findings
+	@echo; echo "Results are in $(DEMO): open report.html; archive.png is one archive, runs/ has all data."
 
 # Every check: lint, types, documentation, tests.
 check: lint types docs test
@@ -29,6 +33,10 @@ docs: $(VENV)/ready
 test: $(VENV)/ready
 	$(VENV)/bin/pytest -m "not alone" --numprocesses auto --dist loadfile
 	$(VENV)/bin/pytest -m alone
+
+# One run of every task at quick scale, made again: it equals the shipped reference results.
+references-check: $(VENV)/ready
+	QDBENCH_REFERENCES=all $(VENV)/bin/pytest tests/test_shipped_references.py
 
 # Files damaged, forged and swapped at random, for half an hour, then calls and commands with odd arguments,
 # as long again; fails if one does more than be refused.

@@ -184,6 +184,7 @@ def odd_line(rng: Rng, known: dict[str, list[Any]], runs: list[str]) -> list[str
         "resume": ["--evaluations", "24", "--jobs", "1"],
         "evaluate": ["--random", "2"] if rng.random() < 0.5 else [],
         "reproduce": ["--out", "file.txt"],
+        "suite": ["--out", "file.txt"],
     }
     if name in ("plot", "report", "bench"):  # only such as end before the work
         line = [name, *rest, "empty"]

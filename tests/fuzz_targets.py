@@ -223,12 +223,18 @@ def file_targets(folder: Path) -> list[Target]:
     a_run: Keywords = {
         "task": SPHERE, "algorithm": "map_elites", "seed": 1, "evaluations": 16, "seconds": None,
         "corrections": 1, "reevaluations": 2, "out": folder / "runs", "name": "a", "workers": 1,
-        "elsewhere": False, "changed_code": False, "batch_size": 8, "initial": 8, "iso_sigma": 0.1,
+        "elsewhere": False, "changed_code": False, "on_iteration": None, "batch_size": 8,
+        "initial": 8, "iso_sigma": 0.1,
     }  # fmt: skip
     replayed: Keywords = {"elite": 0, "cell": None, "sample": 0, "task": None, "trust": False}
     again: Keywords = {"workers": 1, "trust": False}
     scaled: Keywords = {
         "scale": "smoke", "workers": 1, "checkpoint_every": 1.0, "say": nothing, "progress": nothing,
+    }  # fmt: skip
+    a_suite: Keywords = {
+        "algorithms": ["map_elites"], "scale": "quick", "tasks": ("ant_omni",), "seeds": [100], "name": "a",
+        "references": folder / "empty", "workers": 1, "say": nothing, "progress": nothing,
+        "on_iteration": None, "iso_sigma": 0.1,
     }  # fmt: skip
     empty, out, a_file = folder / "empty", folder / "out", folder / "file.txt"
     out.mkdir(exist_ok=True)
@@ -241,12 +247,16 @@ def file_targets(folder: Path) -> list[Target]:
         Target("verify", qdbench.verify, {"runs": sphere.path, "elites": 2, "task": None, **again}),
         Target("measure", qdbench.measure, {"results": sphere.path, **measuring}, 4),
         Target("compare", qdbench.compare, {"results": sphere.path, **measuring, "out": out}, 4),
+        Target("compare(references)", qdbench.compare, {"results": sphere.path, "references": ()}, 4),
         # an empty folder ends these two, after all other arguments were checked
         Target("plot", qdbench.plot, {"results": empty, **measuring, "out": out}),
         Target("report", qdbench.report, {"results": empty, **measuring, "out": out / "r.html", "title": ""}),
         # and so does a file in the place of a folder
         Target("reproduce", qdbench.reproduce, scaled, safe=lambda given: given | {"out": a_file}),
         Target("reproduce(out)", qdbench.reproduce, {"scale": "smock", "out": out}),
+        Target("suite", qdbench.suite, a_suite, safe=lambda given: given | {"out": a_file}),
+        Target("suite(out)", qdbench.suite, {"algorithms": "map_elites", "scale": "quack", "out": out}),
+        Target("references", qdbench.references, {"folder": empty}, 1),
         Target("read_mjcf", qdbench.read_mjcf, {"path": folder / "robot.xml"}, 1),
     ]
 

@@ -168,7 +168,7 @@ def test_given_anchors_are_frozen(results: Path, found: Aggregate, tmp_path: Pat
     anchors = Anchors("the protocol", {"hard_a": {"qd_score": Anchor(0.0, 10.0, 9.0, 11.0)}})
     given = aggregate_of(compare(results, anchors=anchors, out=tmp_path))
     assert given.scores[1].mean == pytest.approx(qd_scores(results, "hard_a", "map_elites").mean() / 10)
-    assert given.not_aggregated["hard_b"] == "the protocol has no anchors of it"
+    assert given.not_aggregated["hard_b"] == "there are no anchors of it in the protocol"
     assert "taken from the protocol" in (tmp_path / "compare.md").read_text()
 
 

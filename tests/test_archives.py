@@ -225,11 +225,11 @@ def test_centroids_are_always_the_same_and_share_the_box_evenly(n: int, dimensio
 
 
 def test_places_beyond_all_measure_are_kept_apart() -> None:
-    """Finite descriptors whose squares are not."""
-    archive = UnstructuredArchive(Unstructured(((0.0, 1e-9), (0.0, 1.0)), 0.1), 2)
-    places = np.array([[0.0, 0.0], [1e300, -1e300], [-1.7e308, 1.7e308], [0.0, 0.05]])
-    archive.insert(batch_of(np.array([1.0, 2.0, 3.0, 4.0]), places))
+    """Descriptors whose shares of the box have squares that are not finite; larger ones are invalid."""
+    archive = UnstructuredArchive(Unstructured(((0.0, 1e-200), (0.0, 1.0)), 0.1), 2)
+    places = np.array([[0.0, 0.0], [1e99, -1e99], [-1e100, 1e100], [0.0, 0.05], [1e101, 0.0]])
+    archive.insert(batch_of(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), places))
     assert archive.elites.fitness.tolist() == [4.0, 2.0, 3.0]
-    again = UnstructuredArchive(Unstructured(((0.0, 1e-9), (0.0, 1.0)), 0.1), 2)
+    again = UnstructuredArchive(Unstructured(((0.0, 1e-200), (0.0, 1.0)), 0.1), 2)
     again.restore(archive.state())
-    assert again.insert(batch_of(np.array([0.0]), np.array([[1e300, -1e300]]))) == 0
+    assert again.insert(batch_of(np.array([0.0]), np.array([[1e99, -1e99]]))) == 0

@@ -32,7 +32,7 @@ def test_tasks_as_json(cli: Cli) -> None:
         "descriptor_bounds", "fitness_bounds", "episode_length",
     }  # fmt: skip
     assert rows[3]["cells"] == [5, 5, 5, 5]
-    assert rows[6]["descriptor_bounds"] == [[-30, 30], [-30, 30]]
+    assert rows[6]["descriptor_bounds"] == [[-29.7, 30.3], [-29.7, 30.3]]
 
 
 def test_evaluate_gives_the_library_s_numbers(cli: Cli, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 import qdbench
 from conftest import ROOT, Cli
+from docs.plugins import tutorial_notebook
 from qdbench.paper.findings import (
     ALIKE,
     FEWEST_TO_BE_ALIKE,
@@ -21,8 +23,10 @@ from qdbench.paper.findings import (
     NOT_FAR_BELOW,
     PAPERS_LOSS,
 )
-from qdbench.paper.protocol import CONTENDERS, OFFICIAL, SCALES, VERSION
+from qdbench.paper.protocol import CONTENDERS, OFFICIAL, SCALES, VERSION, Scale
+from qdbench.paper.suite_scales import SUITE_SCALES
 
+TUTORIAL = ROOT / "docs/tutorial.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -38,13 +42,32 @@ def prepare(page: Path, folder: Path) -> None:
         (folder / "runner.xml").write_text(blocks(page, "xml")[0])
         (folder / "my_tasks.py").write_text(blocks(page, "python")[0])
         (folder / "my_robots.py").write_text(blocks(page, "python")[1])
+    if page.name == "runs.md":  # stand-ins for packages that qdbench does not need
+        (folder / "torch/utils").mkdir(parents=True)
+        (folder / "torch/utils/tensorboard.py").write_text(WRITER)
+        (folder / "wandb.py").write_text(WANDB)
     if page.name == "algorithms.md":
         (folder / "my_algorithms.py").write_text(blocks(page, "python")[0])
         copytree(ROOT / "examples", folder / "examples")
 
 
-SNIPPETS = [(page, code) for page in PAGES for code in blocks(page, "python")]
-SESSIONS = [(page, block) for page in PAGES for block in blocks(page, "console")]
+WRITER = """
+class SummaryWriter:
+    def __init__(self, folder): self.rows = []
+    def add_scalar(self, tag: str, value: float, step: float) -> None:
+        assert isinstance(tag, str) and isinstance(value, float) and step >= 1
+        self.rows.append(tag)
+        print(tag)
+"""
+WANDB = """
+def init(project, mode): assert mode == "offline"
+def log(numbers):
+    assert all(isinstance(name, str) and isinstance(x, float) for name, x in numbers.items())
+    print(numbers["evaluations"])
+"""
+RUN_ALONE = [page for page in PAGES if page != TUTORIAL]  # the tutorial's blocks run in order, as a notebook
+SNIPPETS = [(page, code) for page in RUN_ALONE for code in blocks(page, "python")]
+SESSIONS = [(page, block) for page in RUN_ALONE for block in blocks(page, "console")]
 
 
 @pytest.mark.parametrize(("page", "code"), SNIPPETS, ids=lambda x: x.name if isinstance(x, Path) else "")
@@ -52,6 +75,8 @@ def test_snippets_run(page: Path, code: str, tmp_path: Path) -> None:
     prepare(page, tmp_path)
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    if "on_iteration=" in code:
+        assert len(done.stdout.splitlines()) >= 8  # 2000 evaluations are 8 iterations
 
 
 @pytest.mark.parametrize(("page", "session"), SESSIONS, ids=lambda x: x.name if isinstance(x, Path) else "")
@@ -76,7 +101,8 @@ def test_the_table_of_tasks_is_the_code_s() -> None:
         assert f"| {task.policy.sizes[0]} | {task.policy.sizes[-1]} | {task.n_parameters:,} |" in row
         assert f"| [{low:,.10g}, {high:,.10g}] |" in row
         if task.descriptor.name == "final position":
-            assert f"±{task.descriptor_bounds[0][1]:g} m" in row
+            assert task.reach is not None
+            assert f"±{task.reach.speed * 1000 * task.robot.control_step:g} m" in row
         robot = next(
             line
             for line in text.splitlines()
@@ -111,6 +137,43 @@ def test_the_protocol_and_the_criteria_are_the_code_s() -> None:
         f"{PAPERS_LOSS:.0%}",
     ):
         assert criterion.replace("%", " %") in text
+
+
+def test_the_scales_of_the_suite_are_the_code_s() -> None:
+    text = (ROOT / "docs/suite.md").read_text(encoding="utf-8")
+    for scale in SUITE_SCALES.values():
+        sizes: dict[Scale, list[str]] = {}
+        for task, size in scale.tasks.items():
+            sizes.setdefault(size, []).append(task)
+        for size, tasks in sizes.items():
+            most = len(tasks) > len(scale.tasks) / 2
+            which = ("all" if len(sizes) == 1 else "all others") if most else ", ".join(tasks)
+            seeds = f"0\N{EN DASH}{size.replications - 1}"
+            numbers = (f"{size.evaluations:,}", size.batch_size, f"{size.episode_length:,}", seeds)
+            row = (scale.name, scale.version, which, *numbers, size.reevaluations, size.corrections)
+            assert f"| {' | '.join(map(str, row))} |" in text, row
+
+
+def test_the_notebook_is_the_tutorial_and_runs(cli: Cli) -> None:
+    """Its cells are run in order by plain exec and subprocesses: no notebook server is needed for that."""
+    page = TUTORIAL.read_text(encoding="utf-8")
+    stored = (ROOT / "docs/tutorial.ipynb").read_text(encoding="utf-8")
+    assert stored == tutorial_notebook.text(page), "run: python docs/plugins/tutorial_notebook.py"
+    cells = ["".join(cell["source"]) for cell in json.loads(stored)["cells"] if cell["cell_type"] == "code"]
+    assert len(cells) == len(blocks(TUTORIAL, "python")) + len(blocks(TUTORIAL, "console"))
+    for cell in cells:
+        if cell.startswith("%%writefile"):
+            head, _, code = cell.partition("\n")
+            (cli.folder / head.split()[1]).write_text(code)
+        elif cell.startswith("!"):
+            for line in cell.splitlines():
+                program, *arguments = shlex.split(line[1:])
+                assert program == "qdbench"
+                done = cli(*arguments)
+                assert done.returncode == 0, done.stderr
+        else:
+            ran = subprocess.run([sys.executable, "-c", cell], cwd=cli.folder, capture_output=True, text=True)
+            assert ran.returncode == 0, ran.stderr
 
 
 def test_every_page_is_linked_and_every_link_leads_somewhere() -> None:

@@ -11,6 +11,7 @@ import pytest
 import qdbench
 from qdbench import InvalidInput, Reach, RobotTask, UnknownName
 from qdbench.archives.geometry import Grid
+from qdbench.terms import FINAL_POSITION
 
 OMNI = [name for name in qdbench.TASKS if name.endswith("_omni")]
 WIDTHS = {"ant_omni": 0.6, "humanoid_omni": 0.15, "hexapod_omni": 0.2}
@@ -73,7 +74,9 @@ def test_the_mean_is_an_option_of_tasks_that_have_one() -> None:
     lived = qdbench.make("walker_uni", mean_over="lived")
     own = qdbench.TASKS["walker_uni"]
     assert isinstance(lived, RobotTask)
-    assert (own.mean_over, lived.mean_over) == ("episode", "lived")
+    assert (own.options()["mean_over"], lived.options()["mean_over"]) == ("episode", "lived")
+    other = replace(own, descriptor=FINAL_POSITION)  # it has no such mean
+    assert "mean_over" not in other.options()
     assert lived.fingerprint != own.fingerprint
     assert qdbench.make("walker_uni", mean_over="episode").fingerprint == own.fingerprint
     assert "mean_over" not in qdbench.TASKS["ant_omni"].options()

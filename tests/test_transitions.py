@@ -64,7 +64,11 @@ def test_transitions_are_what_a_rollout_shows(any_task: RobotTask) -> None:
         assert np.array_equal(sum(episode.terms.values()), found.rewards[rows])
         height = episode.qpos[-1, 1 if task.anatomy.planar else 2]
         low, high = task.ending.parameters.get("low", -np.inf), task.ending.parameters.get("high", np.inf)
-        assert found.ended[rows][-1] == (not low < height < high)
+        upright = True
+        if "tilt" in task.ending.parameters:
+            _, x, y, _ = episode.qpos[-1, 3:7]
+            upright = np.degrees(np.arccos(1 - 2 * (x * x + y * y))) <= task.ending.parameters["tilt"]
+        assert found.ended[rows][-1] == (not (low < height < high and upright))
 
 
 def test_a_fall_in_the_last_step_is_an_end_and_no_truncation() -> None:

@@ -48,7 +48,7 @@ def test_options_of_a_task_are_read_by_their_type(pair: str, expected: dict[str,
         ("episode_lenth=5", "did you mean 'episode_length'"),
         ("episode_length=five", "write it like episode_length=1000"),
         ("cells=5,5", "write it like cells=100x100"),
-        ("descriptor_bounds=5", "write it like descriptor_bounds=-30.0:30.0x-30.0:30.0"),
+        ("descriptor_bounds=5", "write it like descriptor_bounds=-29.7:30.3x-29.7:30.3"),
         ("hidden", "is not NAME=VALUE"),
     ],
 )

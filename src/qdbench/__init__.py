@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from qdbench.experiments.replaying import replay
     from qdbench.experiments.runs import run
     from qdbench.experiments.verifying import verify
+    from qdbench.paper.references import references
     from qdbench.paper.reproduce import reproduce
+    from qdbench.paper.suite import suite
     from qdbench.policy import Policy
     from qdbench.reports.page import report
     from qdbench.reports.plot import plot
@@ -81,11 +83,13 @@ _HOME = {
     "measure": "qdbench.analysis.measured",
     "plot": "qdbench.reports.plot",
     "read_mjcf": "qdbench.robots",
+    "references": "qdbench.paper.references",
     "replay": "qdbench.experiments.replaying",
     "report": "qdbench.reports.page",
     "reproduce": "qdbench.paper.reproduce",
     "run": "qdbench.experiments.runs",
     "stream": "qdbench.seeds",
+    "suite": "qdbench.paper.suite",
     "terms": "qdbench",  # a module of its own
     "verify": "qdbench.experiments.verifying",
 }
@@ -121,11 +125,13 @@ __all__ = [
     "measure",
     "plot",
     "read_mjcf",
+    "references",
     "replay",
     "report",
     "reproduce",
     "run",
     "stream",
+    "suite",
     "terms",
     "verify",
 ]

@@ -150,11 +150,12 @@ def defined(name: str, variant: MeasuredVariant) -> Values:
     return values[~np.isnan(values)]
 
 
-def pairs_of(labels: Sequence[str], against: str) -> Iterable[tuple[str, str]]:
-    """Return all pairs, or each of the others with `against`."""
-    if not against:
-        return combinations(labels, 2)
-    return ((label, against) for label in labels if label != against and against in labels)
+def pairs_of(variants: Mapping[str, MeasuredVariant], against: str) -> Iterable[tuple[str, str]]:
+    """Return all pairs, or each of the others with `against`; but no pair of two reference results."""
+    pairs: Iterable[tuple[str, str]] = combinations(variants, 2)
+    if against:
+        pairs = ((label, against) for label in variants if label != against and against in variants)
+    return ((a, b) for a, b in pairs if not (variants[a].is_reference and variants[b].is_reference))
 
 
 def aggregate(measured: Measured, anchors: Anchors | None, against: str = "") -> Aggregate | None:
@@ -198,18 +199,29 @@ def anchors_of(measured: Measured) -> Anchors:
         if not {ZERO, ONE} <= by_name.keys():
             continue
         name = primary(task).name
-        zero, one = (defined(name, by_name[which]) for which in (ZERO, ONE))
-        if len(zero) and len(one):
-            interval = difference_interval([one], [zero], stream(0, "bootstrap", "anchors", task.task, name))
-            tasks[task.task] = {name: Anchor(float(zero.mean()), float(one.mean()), *interval)}
+        found = anchor(task.task, name, by_name[ZERO], by_name[ONE])
+        tasks |= {} if found is None else {task.task: {name: found}}
     return Anchors("these runs", tasks)
+
+
+def anchor(task: str, name: str, zero: MeasuredVariant, one: MeasuredVariant) -> Anchor | None:
+    """Return the anchor of a metric on a task; None if no replication of a variant has a value."""
+    a, b = defined(name, zero), defined(name, one)
+    if not len(a) or not len(b):
+        return None
+    interval = difference_interval([b], [a], stream(0, "bootstrap", "anchors", task, name))
+    return Anchor(float(a.mean()), float(b.mean()), *interval)
 
 
 def _why_not(task: MeasuredTask, anchors: Anchors, *, given: bool) -> str:
     name = primary(task).name
     if name in anchors.tasks.get(task.task, {}):
         return anchors.tasks[task.task][name].problem
-    return f"{anchors.source} has no anchors of it" if given else f"it needs runs of both {ZERO} and {ONE}"
+    return (
+        f"there are no anchors of it in {anchors.source}"
+        if given
+        else f"it needs runs of both {ZERO} and {ONE}"
+    )
 
 
 def _score(label: str, found: _Everything, chosen: Mapping[str, Anchor]) -> Score:
@@ -223,7 +235,8 @@ def _score(label: str, found: _Everything, chosen: Mapping[str, Anchor]) -> Scor
 
 def _pairs(found: _Everything, chosen: Mapping[str, Anchor], against: str) -> tuple[AggregatePair, ...]:
     pairs = []
-    for one, other in pairs_of(list(found.values), against):
+    firsts = {label: on_tasks[0] for label, on_tasks in found.variants.items()}
+    for one, other in pairs_of(firsts, against):
         tasks = [task for task in found.values[one] if task in found.values[other]]
         if not tasks:
             continue

@@ -35,6 +35,7 @@ from qdbench.analysis.measured import (
     as_measured,
 )
 from qdbench.analysis.measures import Interval, On
+from qdbench.analysis.references import with_references
 from qdbench.analysis.statistics import (
     Estimate,
     estimate,
@@ -43,11 +44,12 @@ from qdbench.analysis.statistics import (
     improvement_interval,
     mann_whitney,
 )
-from qdbench.checks import checked_path, shown
+from qdbench.checks import checked_list, checked_path, shown
 from qdbench.errors import InvalidInput
 from qdbench.metrics.metric import METRICS, Metric
 from qdbench.seeds import stream
 from qdbench.store.files import require_folder
+from qdbench.store.reference_file import Reference
 
 OVERSHOOT = 0.02
 """Runs that made more evaluations than their budget by more than this share are marked in every table."""
@@ -138,6 +140,7 @@ def compare(
     labels: Mapping[str, str] | None = None,
     against: str = "",
     anchors: Anchors | None = None,
+    references: Sequence[Reference] = (),
     out: str | Path | None = None,
     progress: Progress = lambda done, total: None,
 ) -> Comparison:
@@ -147,14 +150,20 @@ def compare(
     `measure`. `metrics` are the names of the metrics to show; by default all. `labels` gives algorithms other
     names in all tables. With `against`, an algorithm's name or label, only pairs with it are tested.
     `anchors` normalise the scores of the aggregate over tasks, such as `aggregate.anchors` of another
-    comparison; by default they are taken from these runs. With `out`, the tables are also written into that
-    folder. Raises InvalidInput if no task's runs can be compared.
+    comparison; by default they are taken from these runs. `references` are reference results, such as
+    `qdbench.references()`: those of the same tasks and budgets are compared too, and give the anchors. With
+    `out`, the tables are also written into that folder. Raises InvalidInput if no task's runs can be
+    compared.
     """
     folder = None if out is None else checked_path("out", out)
     if folder is not None:
         require_folder(folder)
     wanted, names = chosen_metrics(metrics), {} if labels is None else labels
-    found = relabelled(as_measured(results, tasks, interval, on, progress), names)
+    measured = as_measured(results, tasks, interval, on, progress)
+    if len(_checked_references(references)):
+        joined = with_references(measured, references)
+        measured, anchors = joined.measured, anchors or joined.anchors
+    found = relabelled(measured, names)
     _check_anchors(anchors, found)
     opponent = chosen_opponent(found, names, against)
     comparison = Comparison(
@@ -174,6 +183,14 @@ def compare(
 
         write_tables(comparison, folder)
     return comparison
+
+
+def _checked_references(references: Sequence[Reference]) -> list[Reference]:
+    found = checked_list("references", references, "give those of qdbench.references()")
+    for one in found:
+        if not isinstance(one, Reference):
+            raise InvalidInput(f"a reference is {shown(one)}; give those of qdbench.references()")
+    return found
 
 
 def _check_anchors(anchors: Anchors | None, measured: Measured) -> None:
@@ -235,7 +252,7 @@ def _notes(task: MeasuredTask) -> Iterable[str]:
         early = any(map(ended_by_seconds, task.runs))
         why = "when their time was over" if early else "with a complete iteration"
         yield f"runs end {why}: these made {done[0]:,} to {done[-1]:,} evaluations"
-    yield from filter(None, (task.remark_on_max_fitness, task.no_times))
+    yield from filter(None, (task.remark_on_max_fitness, task.no_times, *task.about_references))
 
 
 def _cells(variant: MeasuredVariant) -> str:
@@ -255,7 +272,7 @@ def _pairs(task: MeasuredTask, wanted: Sequence[str], against: str, n_tasks: int
     variants = {variant.label: variant for variant in task.variants}
     tested = {metric.name: metric for metric in _metrics(task, wanted) if metric.role == "tested"}
     for name in dict.fromkeys((*tested, primary(task).name)):  # the primary metric is always tested
-        for one, other in pairs_of(list(variants), against):
+        for one, other in pairs_of(variants, against):
             a, b = variants[one], variants[other]
             x, y = defined(name, a), defined(name, b)
             generator = stream(0, "bootstrap", task.task, variant_name(a), variant_name(b), name)

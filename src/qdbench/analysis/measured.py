@@ -133,6 +133,8 @@ class MeasuredVariant:
     runs: tuple[MeasuredRun, ...]
     archives: Archives
     """The archives of the typical replication, for figures."""
+    is_reference: bool = False
+    """Whether these are reference results, not runs that were given."""
 
     @property
     def corrected(self) -> list[Corrected]:
@@ -161,6 +163,8 @@ class MeasuredTask:
     """Why seconds cannot be compared, or nothing."""
     changed_code: tuple[str, ...] = ()
     """Which algorithms' code was not the same in all runs."""
+    about_references: tuple[str, ...] = ()
+    """Which reference results are among the variants, and which could not be used."""
 
     @property
     def measured_runs(self) -> list[MeasuredRun]:

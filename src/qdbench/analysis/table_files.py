@@ -13,7 +13,7 @@ from typing import Any
 
 from qdbench.analysis.compare import Comparison
 from qdbench.analysis.paper_table import latex
-from qdbench.analysis.tables import method, tables
+from qdbench.analysis.tables import Table, method, tables
 from qdbench.store.files import write_text
 
 MEASURED_BY = ("interval_low", "interval_high", "on")
@@ -27,12 +27,7 @@ def markdown(comparison: Comparison) -> str:
     """Return a Markdown page."""
     lines = ["# Comparison", ""]
     for table in tables(comparison):
-        lines += [f"## {_md(table.title)}", ""]
-        lines += [f"**Warning: {_md(warning)}**\n" for warning in table.warnings]
-        if table.rows:
-            lines += [_md_row(table.columns), "|" + " --- |" * len(table.columns)]
-            lines += [*map(_md_row, table.rows), ""]
-        lines += [*(f"- {_md(note)}" for note in table.notes), ""]
+        lines += table_lines(table)
     lines += ["## Method", "", *(f"- {_md(sentence)}" for sentence in method(comparison)), ""]
     if comparison.left_out:
         lines += ["## Tasks left out", ""]
@@ -41,6 +36,16 @@ def markdown(comparison: Comparison) -> str:
         lines += ["## Skipped runs", ""]
         lines += [f"- {_md(str(one.path))}: {_md(one.reason)}" for one in comparison.skipped] + [""]
     return "\n".join(lines)
+
+
+def table_lines(table: Table) -> list[str]:
+    """Return the lines of a table in Markdown, with its warnings and notes."""
+    lines = [f"## {_md(table.title)}", ""]
+    lines += [f"**Warning: {_md(warning)}**\n" for warning in table.warnings]
+    if table.rows:
+        lines += [_md_row(table.columns), "|" + " --- |" * len(table.columns)]
+        lines += [*map(_md_row, table.rows), ""]
+    return [*lines, *(f"- {_md(note)}" for note in table.notes), ""]
 
 
 def _md(text: str) -> str:

@@ -16,11 +16,13 @@ from qdbench.cli import (  # noqa: F401
     compare,
     correct,
     plot,
+    references,
     report,
     reproduce,
     run,
     show,
     simulate,
+    suite,
     terminal,
     verify,
 )
@@ -30,7 +32,7 @@ from qdbench.errors import QdbenchError
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
-RESULTS_ARE_FILES = ("run", "resume", "correct", "reproduce")
+RESULTS_ARE_FILES = ("run", "resume", "correct", "reproduce", "suite")
 """Commands that have done their work, whatever they could print."""
 
 

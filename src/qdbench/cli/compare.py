@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,10 +11,12 @@ import typer
 from qdbench.cli import terminal
 from qdbench.cli.app import AsJson, IntervalOption, MeasuredOn, OnlyTasks, Results, app
 from qdbench.cli.measuring import measured, say_next
+from qdbench.errors import InvalidInput
 
 if TYPE_CHECKING:
     from qdbench.analysis.compare import Comparison
     from qdbench.analysis.tables import Table
+    from qdbench.store.reference_file import Reference
 
 
 @app.command()
@@ -48,6 +51,22 @@ def compare(
             show_default="all pairs",
         ),
     ] = "",
+    use_references: Annotated[
+        bool,
+        typer.Option(
+            "--with-references",
+            help="Also compare with the reference results of the same tasks and budgets. They give the "
+            "anchors.",
+        ),
+    ] = False,
+    references: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="With --with-references: also those in this folder.",
+            show_default="those of this package",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -73,8 +92,15 @@ def compare(
     if out is not None:
         require_folder(out)
     wanted, names = chosen_metrics(metrics), read_labels(labels or ())
+    beside = _references(references) if use_references else ()
+    if references is not None and not use_references:
+        raise InvalidInput("--references DIR needs --with-references")
     found = measured(results, tasks, interval, on)
-    comparison = compared(found, metrics=wanted, labels=names, against=against, out=out)
+    comparison = compared(found, metrics=wanted, labels=names, against=against, references=beside, out=out)
+    if use_references:
+        for sentence in dict.fromkeys(note for task in comparison.tasks for note in task.notes):
+            if "reference" in sentence and not as_json:
+                terminal.err.print(sentence, soft_wrap=True)
     if as_json:
         return terminal.print_json(in_json(comparison))
     print_comparison(comparison)
@@ -87,17 +113,31 @@ def compare(
     return say_next("plot" if found.is_all_corrected else "correct", results)
 
 
+def _references(folder: Path | None) -> Sequence[Reference]:
+    from qdbench.paper.references import usable_references
+
+    found = usable_references(folder)
+    for sentence in found.problems:
+        terminal.err.print(f"warning: {sentence}", soft_wrap=True)
+    if not found.found:
+        raise InvalidInput(
+            "there are no reference results; leave out --with-references, or give --references DIR"
+        )
+    return found.found
+
+
 def print_comparison(comparison: Comparison) -> None:
     """Print all tables of one task, or the aggregate over several, and how to read them."""
     from qdbench.analysis.tables import method, over_tasks, tables
 
     for table in over_tasks(comparison) or tables(comparison, exploratory=False):
-        _print_table(table)
+        print_table(table)
     for sentence in method(comparison):
         terminal.out.print(sentence)
 
 
-def _print_table(table: Table) -> None:
+def print_table(table: Table) -> None:
+    """Print a table with its title and notes."""
     from qdbench.analysis.tables import TEXT_COLUMNS
 
     terminal.out.print(table.title, style="bold", soft_wrap=True)

@@ -19,28 +19,37 @@ if TYPE_CHECKING:
     from qdbench.store.record import Target, Totals
 
 
-def carry_out(jobs: Sequence[Job], settings: Settings) -> None:
-    """Make all runs, show progress and results, and exit with the right code."""
+def carry_out(jobs: Sequence[Job], settings: Settings, *, brief: bool = False) -> None:
+    """Make all runs, show progress and results (not if `brief`), and exit with the right code.
+
+    Runs that another process is making are left to it.
+    """
     from qdbench.experiments.interrupt import Interrupt
     from qdbench.experiments.launchers import launcher_for
-    from qdbench.experiments.one_run import Outcome
+    from qdbench.experiments.one_run import ELSEWHERE, Outcome
     from qdbench.experiments.runs import check_jobs
 
     check_jobs(jobs, settings)
     interrupt = Interrupt()
+    several = len({job.plan.task.name for job in jobs}) > 1
     with interrupt.listening(), terminal.bars() as bars:
 
         def listener(job: Job, news: RunProgress | Outcome) -> None:
+            label = f"{job.plan.task.name}/{job.plan.label}" if several else job.plan.label
             if isinstance(news, Outcome):
-                bars(job.plan.label, None, 1, news.status)
+                bars(label, None, 1, news.status)
             else:
-                bars(job.plan.label, *_progress(job.target, news))
+                bars(label, *_progress(job.target, news))
 
         outcomes = launcher_for(settings)(jobs, settings, interrupt, listener)
-    _print_outcomes(jobs, outcomes)
+    if not brief:
+        _print_outcomes(jobs, outcomes)
     failed = [outcome for outcome in outcomes if outcome.status == "failed"]
     for outcome in failed:
         terminal.err.print(f"failed: {outcome.folder}: {outcome.reason}", soft_wrap=True)
+    elsewhere = [outcome for outcome in outcomes if outcome.status == ELSEWHERE]
+    for outcome in elsewhere:
+        terminal.err.print(f"{ELSEWHERE}: {outcome.reason}", soft_wrap=True)
     if interrupt.signal is not None:
         left = len(jobs) - sum(outcome.status in ("finished", "skipped") for outcome in outcomes)
         terminal.err.print(
@@ -120,7 +129,7 @@ def _warn(job: Job, totals: Totals) -> None:
 
 def _last_numbers(outcome: Outcome) -> list[str]:
     """Return coverage, QD score and max fitness at the end; empty texts if unknown."""
-    if outcome.status in ("failed", "not begun") or not outcome.totals.iteration:
+    if outcome.status in ("failed", "not begun", "in progress elsewhere") or not outcome.totals.iteration:
         return ["", "", ""]
     try:
         last = {key: values[-1] for key, values in qdbench.load(outcome.folder).metrics.items()}

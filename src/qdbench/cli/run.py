@@ -96,7 +96,7 @@ def run(
             name=variant.name,
         )
         for variant in found
-        for one in _seed_list(seed, seeds)
+        for one in seed_list(seed, seeds)
     ]
     _tell_settings(found)
     carry_out(
@@ -168,7 +168,7 @@ def _tell_settings(found: list[AlgorithmVariant]) -> None:
             terminal.out.print(f"{label}: {given or 'no option set'}", soft_wrap=True)
 
 
-def _seed_list(one: int | None, text: str | None) -> list[int]:
+def seed_list(one: int | None, text: str | None) -> list[int]:
     """Return the seeds that --seed or --seeds (0-9 or 0,3,5-7) means."""
     if text is None:
         return [one or 0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -55,6 +55,8 @@ class RunProgress:
     """Re-evaluations done and needed, while elites are re-evaluated."""
     replaying: bool = False
     """Whether the algorithm is told again what it was told before an interruption."""
+    row: Mapping[str, float] | None = None
+    """The new row of metrics.csv, when an iteration is complete."""
 
 
 Listener = Callable[[RunProgress], None]
@@ -122,8 +124,9 @@ class Loop:
             if self.totals.iteration <= self._measured_until:
                 continue
             start = time.perf_counter()
-            metrics.append(self._row())
-            listener(self._progress())
+            row = self._row()
+            metrics.append(row)
+            listener(self._progress(row=row))
             self.totals.metrics_seconds += time.perf_counter() - start
             if time.monotonic() >= due and not self.is_behind:
                 cost = self.checkpoint(folder, metrics)

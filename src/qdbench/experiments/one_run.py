@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from qdbench.seeds import stream
 from qdbench.store.files import plain_text, write_text
 from qdbench.store.folder import Checkpoint, RunFolder
 from qdbench.store.loading import StoredRun
+from qdbench.store.locks import InUse
 from qdbench.store.metrics_file import MetricsFile, require_written
 from qdbench.store.npz import require_intact
 from qdbench.store.plain import differences
@@ -46,6 +47,12 @@ from qdbench.store.told_log import ToldLog
 from qdbench.tasks.contract import score_interval
 
 WARM_UP_ITERATIONS = 3
+ELSEWHERE: Final = "in progress elsewhere"
+"""The status of a run that another process is making."""
+
+
+class StartedElsewhere(InvalidInput):
+    """A run was started on another CPU or with other versions."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,7 @@ class Job:
 class Outcome:
     """How a run ended."""
 
-    status: Literal["finished", "skipped", "stopped", "failed", "not begun"]
+    status: Literal["finished", "skipped", "stopped", "failed", "not begun", "in progress elsewhere"]
     folder: Path
     totals: Totals
     reason: str = ""
@@ -120,7 +127,7 @@ def check_job(job: Job, settings: Settings) -> RunRecord | None:
         )
     changed = differences(last, here)
     if changed and not settings.elsewhere:
-        raise InvalidInput(
+        raise StartedElsewhere(
             f"{folder.path} was started on another CPU or with other versions ({'; '.join(changed)}); "
             "resuming may not reproduce it exactly. Give --elsewhere to resume anyway"
         )
@@ -177,6 +184,8 @@ def execute(job: Job, settings: Settings, interrupt: Interrupt, listener: Listen
             return run.go(interrupt, listener)
     except Interrupted:
         return Outcome("stopped", folder.path, totals)
+    except InUse as error:
+        return Outcome(ELSEWHERE, folder.path, totals, str(error), error)
     except (Exception, SystemExit) as error:  # of a user's task or algorithm too: the other runs go on
         return _failure(error, folder, totals)
 

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from qdbench.algorithms.registry import Factory
-from qdbench.checks import checked_flag, checked_path, checked_workers, shown
+from qdbench.checks import checked_flag, checked_function, checked_path, checked_workers, shown
 from qdbench.errors import InvalidInput, QdbenchError
 from qdbench.experiments.evaluators import Evaluators, Threads
 from qdbench.experiments.interrupt import Interrupt
+from qdbench.experiments.iterations import OnIteration, also_telling
 from qdbench.experiments.loop import RunProgress
-from qdbench.experiments.one_run import Job, Settings, check_job, execute
+from qdbench.experiments.one_run import ELSEWHERE, Job, Settings, StartedElsewhere, check_job, execute
 from qdbench.experiments.plan import plan_for, plan_from
 from qdbench.store.loading import StoredRun, load
+from qdbench.store.locks import in_use
 from qdbench.store.record import CorrectionPlan, Target
 from qdbench.tasks.contract import Task
 from qdbench.tasks.registry import make
@@ -27,7 +29,11 @@ def check_jobs(jobs: Sequence[Job], settings: Settings) -> None:
     for plan in {(job.plan.algorithm, repr(job.plan.options)): job.plan for job in jobs}.values():
         plan.small()
     for job in jobs:
-        check_job(job, settings)
+        try:
+            check_job(job, settings)
+        except StartedElsewhere:
+            if not in_use(job.path):  # else another process sees to it
+                raise
 
 
 def recorded_job(
@@ -72,6 +78,7 @@ def run(
     evaluators: Evaluators | None = None,
     elsewhere: bool = False,
     changed_code: bool = False,
+    on_iteration: OnIteration | None = None,
     **chosen: Any,
 ) -> StoredRun:
     """Run an algorithm on a task, or continue such a run, and return the stored run.
@@ -83,7 +90,8 @@ def run(
     `workers` is the number of threads; `evaluators` makes something else that evaluates, such as a cluster
     (see `qdbench.experiments.evaluators`). `corrections` is the number of correction points, `reevaluations`
     the number per elite. `elsewhere` resumes a run from another CPU or with other versions, `changed_code`
-    one whose algorithm was edited. Ctrl-C and SIGTERM take effect when the last completed iteration has been
+    one whose algorithm was edited. `on_iteration` is called after every iteration, with its numbers: to log
+    them, for example. Ctrl-C and SIGTERM take effect when the last completed iteration has been
     saved.
     """
     target = target_of(evaluations, seconds, corrections, reevaluations)
@@ -93,14 +101,16 @@ def run(
         elsewhere=checked_flag("elsewhere", elsewhere),
         changed_code=checked_flag("changed_code", changed_code),
     )
+    if on_iteration is not None:
+        checked_function("on_iteration", on_iteration)
     found = made(task)
     source = task if isinstance(task, str) else found.name
     plan = plan_for(found, source, algorithm, chosen, seed=seed, name=name)
     job = Job(plan, plan.folder(folder), target)
     interrupt = Interrupt()
     with interrupt.listening():
-        outcome = execute(job, settings, interrupt, _silent)
-    if outcome.status == "failed":
+        outcome = execute(job, settings, interrupt, also_telling(on_iteration, plan, _silent))
+    if outcome.status in ("failed", ELSEWHERE):
         raise QdbenchError(f"{plan.label} failed: {outcome.reason}") from outcome.error
     if interrupt.signal is not None:  # all is saved: now it does what it would have done
         signal.raise_signal(interrupt.signal)

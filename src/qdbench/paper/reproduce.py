@@ -15,8 +15,10 @@ from qdbench.checks import checked_function, checked_number, checked_path, check
 from qdbench.errors import QdbenchError
 from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.interrupt import Interrupt
-from qdbench.experiments.launchers import launcher_for
-from qdbench.experiments.one_run import Job, Settings
+from qdbench.experiments.iterations import OnIteration, also_telling
+from qdbench.experiments.launchers import in_this_process
+from qdbench.experiments.loop import RunProgress
+from qdbench.experiments.one_run import Job, Outcome, Settings
 from qdbench.experiments.plan import Plan
 from qdbench.experiments.runs import check_jobs
 from qdbench.paper.findings import CAVEAT, findings, markdown, replications, too_few
@@ -167,12 +169,19 @@ def estimate(scale: Scale, jobs: Sequence[Job], workers: int) -> str:
     )
 
 
-def one_after_the_other(jobs: Sequence[Job], settings: Settings) -> None:
+def one_after_the_other(
+    jobs: Sequence[Job], settings: Settings, on_iteration: OnIteration | None = None
+) -> None:
     """Make all runs in this process. A signal takes effect when the current run has been saved."""
     check_jobs(jobs, settings)
     interrupt = Interrupt()
+
+    def listener(job: Job, news: RunProgress | Outcome) -> None:
+        if isinstance(news, RunProgress):
+            also_telling(on_iteration, job.plan, lambda progress: None)(news)
+
     with interrupt.listening():
-        outcomes = launcher_for(settings)(jobs, settings, interrupt, lambda job, news: None)
+        outcomes = in_this_process(jobs, settings, interrupt, listener)
     failed = [f"{one.folder}: {one.reason}" for one in outcomes if one.status == "failed"]
     if failed:
         raise QdbenchError(f"{len(failed)} of {len(jobs)} runs failed: {'; '.join(failed)}")

@@ -51,6 +51,8 @@ class _Content:
     findings: Sequence[Finding]
     caveat: str
     why_no_findings: str = ""
+    first: str = ""
+    """HTML of a section before all others."""
 
 
 def report(
@@ -89,10 +91,11 @@ def write_page(
     findings: Sequence[Finding] = (),
     caveat: str = "",
     why_no_findings: str = "",
+    first: str = "",
 ) -> Path:
-    """Write the page of a comparison; `caveat` is shown once, above all findings."""
+    """Write the page of a comparison; `caveat` is shown once, above all findings; `first` is HTML."""
     look = looks(variant.label for _, variant in measured.variants)
-    content = _Content(measured, comparison, path, title, findings, caveat, why_no_findings)
+    content = _Content(measured, comparison, path, title, findings, caveat, why_no_findings, first)
     write_text(path, _page(content, look))
     return path
 
@@ -106,6 +109,7 @@ def _page(content: _Content, look: Looks) -> str:
         title,
         _lead(content),
         [
+            ("result", "Result", content.first),
             ("compared", "What was compared", _compared(content)),
             ("findings", "The paper\N{RIGHT SINGLE QUOTATION MARK}s findings", _findings(content)),
             *(
@@ -209,17 +213,18 @@ def _task(task: MeasuredTask, shown: Table, look: Looks, key: str) -> str:
         alt = f"{task.task}: standard deviations of re-evaluated fitness and descriptors of {names}, by cell."
         caption = "How far the re-evaluations of every elite scatter, where it is stored."
         pictures.append(picture(spreads_figure(task, look), alt, caption, vector=False))
-    return "\n".join((f"<p>{text(task.by)}.</p>", *pictures, _table(shown, key)))
+    return "\n".join((f"<p>{text(task.by)}.</p>", *pictures, shown_table(shown, key)))
 
 
-def _table(shown: Table, key: str) -> str:
+def shown_table(shown: Table, key: str) -> str:
+    """Return a table with its notes."""
     return f"{table(key, shown.title, shown.columns, shown.rows)}\n{bullets(shown.notes, 'notes')}"
 
 
 def _others(found: Sequence[Table]) -> str:
     numbered = [(one, f"other-{i}") for i, one in enumerate(found, 1)]
-    first = [_table(one, key) for one, key in numbered if not one.is_exploratory]
-    rest = [_table(one, key) for one, key in numbered if one.is_exploratory]
+    first = [shown_table(one, key) for one, key in numbered if not one.is_exploratory]
+    rest = [shown_table(one, key) for one, key in numbered if one.is_exploratory]
     return "\n".join((*first, folded(f"Exploratory tests of {len(rest)} other metrics", "\n".join(rest))))
 
 

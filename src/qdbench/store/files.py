@@ -34,10 +34,14 @@ def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
     _replace(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 
 
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a JSON object with its format and a checksum over the rest."""
-    content = {"format": FORMAT, **value}
-    text = json.dumps({**content, "checksum": _checksum(content)}, indent=1)
+def write_json(path: Path, value: Mapping[str, Any], *, version: int = FORMAT, compact: bool = False) -> None:
+    """Write a JSON object with its format and a checksum over the rest.
+
+    If `compact`, it has one line for every entry, and for every item of an entry that is a list.
+    """
+    content = {"format": version, **value}
+    whole = {**content, "checksum": _checksum(content)}
+    text = _in_lines(whole) if compact else json.dumps(whole, indent=1)
     if len(text) > MOST_JSON:
         raise InvalidInput(
             f"{path} would have {len(text):,} bytes, more than {MOST_JSON:,}: give shorter options"
@@ -45,7 +49,17 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     _replace(path, lambda file: file.write(f"{text}\n".encode()))
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def _in_lines(content: Mapping[str, Any]) -> str:
+    def short(value: Any) -> str:
+        return json.dumps(value, separators=(",", ":"))
+
+    def entry(value: Any) -> str:
+        return "[\n  " + ",\n  ".join(map(short, value)) + "]" if isinstance(value, list) else short(value)
+
+    return "{\n " + ",\n ".join(f"{short(key)}: {entry(value)}" for key, value in content.items()) + "}"
+
+
+def read_json(path: Path, *, version: int = FORMAT) -> dict[str, Any]:
     """Read what `write_json` wrote, or say that it is damaged."""
     with damage_named(path):
         with open_to_read(path) as file:
@@ -53,7 +67,7 @@ def read_json(path: Path) -> dict[str, Any]:
         if not isinstance(content, dict) or content.pop("checksum", None) != _checksum(content):
             raise ValueError("its checksum does not fit")
         found = content.pop("format", None)
-    require_format(path, found)
+    require_format(path, found, version)
     return content
 
 
@@ -148,14 +162,14 @@ def plain_text(text: str) -> str:
     return line if len(line) <= MOST_WORDS else f"{line[:MOST_WORDS]} ..."
 
 
-def require_format(path: Path, found: object) -> None:
+def require_format(path: Path, found: object, wanted: int = FORMAT) -> None:
     """Refuse a file of an earlier or later format."""
     if isinstance(found, bool) or not isinstance(found, int):
         raise DamagedFile(f"{path} is damaged and was not used: its format is {found!r:.60}, not a number")
-    if found != FORMAT:
-        when = "an earlier" if found < FORMAT else "a later"
+    if found != wanted:
+        when = "an earlier" if found < wanted else "a later"
         raise DamagedFile(
-            f"{path} has format {found}, of {when} qdbench; this one reads format {FORMAT}: it was not used"
+            f"{path} has format {found}, of {when} qdbench; this one reads format {wanted}: it was not used"
         )
 
 

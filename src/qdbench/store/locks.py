@@ -18,6 +18,11 @@ try:
 except ImportError:  # Windows: filelock has its own way there
     fcntl = None  # type: ignore[assignment]
 
+
+class InUse(InvalidInput):
+    """Another process has locked the folder."""
+
+
 NAME, HELD = ".lock", ".lock-held"
 NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
 """What file systems without locks answer, some NFS and Lustre among them."""
@@ -30,6 +35,17 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
+def in_use(folder: Path) -> bool:
+    """Return whether another process has locked a folder."""
+    if not folder.is_dir():
+        return False
+    try:
+        with locked(folder):
+            return False
+    except InUse:
+        return True
+
+
 @contextmanager
 def _by_system(folder: Path) -> Iterator[None]:
     """The system lets go when this process dies, however it dies."""
@@ -37,7 +53,7 @@ def _by_system(folder: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise InvalidInput(f"{folder} is in use by another process; wait for it or stop it") from None
+        raise InUse(f"{folder} is in use by another process; wait for it or stop it") from None
     try:
         yield
     finally:
@@ -51,7 +67,7 @@ def _by_file(folder: Path) -> Iterator[None]:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     except FileExistsError:
-        raise InvalidInput(_in_use(folder, path)) from None
+        raise _in_use(folder, path) from None
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(f"{os.getpid()} {platform.node()}\n")
@@ -60,17 +76,19 @@ def _by_file(folder: Path) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
-def _in_use(folder: Path, path: Path) -> str:
-    """Say who holds a folder, and what to do if nobody does."""
+def _in_use(folder: Path, path: Path) -> InvalidInput:
+    """Return who holds a folder, and what to do if nobody does."""
     try:
         pid, _, host = path.read_text(encoding="utf-8", errors="replace")[:300].strip().partition(" ")
     except OSError:
         pid, host = "", ""
     if not (pid.isdecimal() and host.isprintable()):
-        return f"{folder} is in use by another process; if there is none, delete {path}"
+        return InUse(f"{folder} is in use by another process; if there is none, delete {path}")
     if host == platform.node() and not _is_alive(int(pid)):
-        return f"{folder} was in use by process {pid}, which was killed; delete {path} and try again"
-    return f"{folder} is in use by process {pid} on {host}; if it has ended there, delete {path}"
+        return InvalidInput(
+            f"{folder} was in use by process {pid}, which was killed; delete {path} and try again"
+        )
+    return InUse(f"{folder} is in use by process {pid} on {host}; if it has ended there, delete {path}")
 
 
 def _is_alive(pid: int) -> bool:

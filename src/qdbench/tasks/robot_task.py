@@ -69,7 +69,7 @@ class RobotTask:
     cells: tuple[int, ...] = FOLLOWS
     mean_over: str = ""
     """What a descriptor that counts steps divides by: `episode` (its full length) or `lived` (the steps
-    made). Empty: as the descriptor says, or no such descriptor."""
+    made). Empty: what the descriptor itself says."""
     reset_noise: float
     """The random numbers of `reset` are uniform within ± this."""
     episode_length: int = 1000
@@ -135,16 +135,15 @@ class RobotTask:
         )
 
     def _choose_mean(self) -> None:
-        """Give the descriptor the mean that is asked for, or note which one it has."""
-        own = str(self.descriptor.parameters.get("over", ""))
-        if self.mean_over not in ("", own):
-            if not own or self.mean_over not in MEANS:
-                known = f"use {' or '.join(MEANS)}" if own else "its descriptor is no mean over steps"
-                raise InvalidInput(f"{self.name}: mean_over is {shown(self.mean_over)}; {known}")
-            parameters = {**self.descriptor.parameters, "over": self.mean_over}
-            object.__setattr__(self, "descriptor", replace(self.descriptor, parameters=parameters))
-            own = self.mean_over
-        object.__setattr__(self, "mean_over", own)
+        """Give the descriptor the mean that is asked for."""
+        own = self.descriptor.parameters.get("over")
+        if self.mean_over in ("", own):
+            return
+        if own is None or self.mean_over not in MEANS:
+            known = "its descriptor is no mean over steps" if own is None else f"use {' or '.join(MEANS)}"
+            raise InvalidInput(f"{self.name}: mean_over is {shown(self.mean_over)}; {known}")
+        parameters = {**self.descriptor.parameters, "over": self.mean_over}
+        object.__setattr__(self, "descriptor", replace(self.descriptor, parameters=parameters))
 
     # What the task is
 
@@ -238,7 +237,9 @@ class RobotTask:
 
     def options(self) -> dict[str, Any]:
         """Return what a user may change, with the current values."""
-        return {name: getattr(self, name) for name in (*OPTIONS, *(["mean_over"] if self.mean_over else []))}
+        own = {name: getattr(self, name) for name in OPTIONS}
+        over = self.descriptor.parameters.get("over")
+        return own if over is None else {**own, "mean_over": over}
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the compiled model: other processes compile their own."""
