@@ -70,6 +70,7 @@ def test_estimates_are_those_of_the_runs(comparison: Comparison, results: Path) 
                         "alive": "no episode_length",
                         "rarefied": "fewer than 100 elites",
                         "interior": "no elite is in a cell of a grid",
+                        "true": "tasks with known truth",
                     }
                     why = [words for kind, words in kinds.items() if kind in metric]
                     assert any(words in reason for words in (*why, "no cells")), metric

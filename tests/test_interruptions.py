@@ -32,7 +32,8 @@ def test_killed_runs_resume_to_the_same_bits(algorithm: str, bench: Cli) -> None
     rng = stream(0, "kills", algorithm)
     kills = 0
     n_kills = 3 if algorithm in registry.BUILT_IN else 2
-    for moment in sorted(rng.integers(2, n // 48 - 5, size=n_kills).tolist()):
+    n_rows = len(qdbench.load(folder(bench, algorithm, out="whole")).metrics["evaluations"])
+    for moment in sorted(rng.integers(2, n_rows - 5, size=n_kills).tolist()):
         process = bench.start(*command(algorithm, n=n))
         wait_for_rows(process, path / "metrics.csv", moment)
         time.sleep(rng.random() * 0.02)

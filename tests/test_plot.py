@@ -118,7 +118,9 @@ def test_the_pooled_interval_moves_scores_but_no_loss(noisy_results: Path, measu
 
 def test_an_algorithm_keeps_its_colour() -> None:
     known = looks([*BUILT_IN, *IN_EXTRAS["ribs"]])
-    assert len({look.colour for look in known.values()}) == len({look.marker for look in known.values()}) == 7
+    assert (
+        len({look.colour for look in known.values()}) == len({look.marker for look in known.values()}) == 16
+    )
     alone, among = looks(["my_own"]), looks(["my_own", "zebra", *known])
     assert alone["my_own"] == among["my_own"]
     assert {label: among[label] for label in known} == known

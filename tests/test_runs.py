@@ -209,6 +209,14 @@ def test_bad_input_is_one_line_and_exit_code_2(sentence: str, cli: Cli) -> None:
     assert not (cli.folder / "results").exists()
 
 
+MAY_LOSE_THEIR_BEST = {
+    "map_elites_unstructured",  # turns away what is near to two elites, however fit
+    "deep_grid",  # random places
+    "me_sampling", "me_weighted", "me_delta", "adaptive_sampling", "archive_sampling",
+    "parallel_adaptive_sampling", "extract_me",  # elites are means, and means change
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("algorithm", registry.algorithms())
 def test_metrics_are_those_of_the_archive(algorithm: str, tmp_path: Path) -> None:
     """The last row, computed again from archive.npz alone."""
@@ -235,7 +243,7 @@ def test_metrics_are_those_of_the_archive(algorithm: str, tmp_path: Path) -> Non
     assert last["invalid"] == run.record.totals.invalid > 0
     assert last["lowest_fitness"] <= last["min_fitness"] <= last["max_fitness"] <= last["highest_fitness"]
     assert (np.diff(run.metrics["seconds"]) > 0).all()
-    if algorithm != "map_elites_unstructured":  # which turns away what is near to two elites, however fit
+    if algorithm not in MAY_LOSE_THEIR_BEST:
         assert last["max_fitness"] == last["highest_fitness"]
         assert (np.diff(run.metrics["qd_score"]) >= 0).all()
     totals = run.record.totals

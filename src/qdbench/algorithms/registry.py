@@ -31,6 +31,15 @@ BUILT_IN = {
     "cvt_map_elites": "qdbench.algorithms.map_elites:CvtMapElites",
     "map_elites_unstructured": "qdbench.algorithms.map_elites:MapElitesUnstructured",
     "random_search": "qdbench.algorithms.random_search:RandomSearch",
+    "me_random": "qdbench.algorithms.me_random:MeRandom",
+    "me_sampling": "qdbench.algorithms.me_sampling:MeSampling",
+    "me_weighted": "qdbench.algorithms.me_weighted:MeWeighted",
+    "me_delta": "qdbench.algorithms.me_delta:MeDelta",
+    "deep_grid": "qdbench.algorithms.deep_grid:DeepGrid",
+    "adaptive_sampling": "qdbench.algorithms.adaptive_sampling:AdaptiveSampling",
+    "archive_sampling": "qdbench.algorithms.archive_sampling:ArchiveSampling",
+    "parallel_adaptive_sampling": "qdbench.algorithms.parallel_adaptive_sampling:ParallelAdaptiveSampling",
+    "extract_me": "qdbench.algorithms.extract_me:ExtractMe",
 }
 IN_EXTRAS = {
     "ribs": {

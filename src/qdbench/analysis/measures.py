@@ -16,8 +16,9 @@ from qdbench.metrics.deviations import deviations
 from qdbench.metrics.lives import lived, lived_again, mostly
 from qdbench.metrics.metric import CURVES, METRICS, SELF_NORMALISED, corrected, loss, per_cell
 from qdbench.metrics.rarefied import RAREFIED_TO, rarefied_losses
+from qdbench.metrics.reproducibility import reproduced
 from qdbench.metrics.returns import Elites, returns
-from qdbench.metrics.robustness import Reevaluations, corrected_archive, extrapolated, losses
+from qdbench.metrics.robustness import Reevaluations, corrected_archive, extrapolated, losses, placed
 from qdbench.metrics.scores import (
     Scores,
     fittest,
@@ -135,6 +136,7 @@ class PlacedRun:
         found = {**_plain(before), SELF_NORMALISED: self_normalised_qd_score(self.fitness)}
         found |= {name: getattr(before, name) for name in ("alive_coverage", "alive_qd_score")}
         found["alive_share"] = before.alive_coverage / before.coverage if before.coverage else np.nan
+        found |= self._true(interval)
         found |= {name: np.nan for name, metric in METRICS.items() if metric.needs_correction}
         found |= {} if point is None else self._of_correction(point, interval)
         n_cells = self.geometry.n_cells
@@ -155,7 +157,7 @@ class PlacedRun:
             **{loss(name): lost[name] for name in CURVES},
             "corrected_alive_share": np.nan if lives is None or not lives.size else float(lives.mean()),
             "corrected_alive_qd_score": after.alive_qd_score,
-            **self._alone(point),
+            **self._alone(point, interval),
             "lost_elites": float(again.lost),
             "extrapolated_coverage": limit.coverage,
             "extrapolated_qd_score": limit.qd_score,
@@ -163,14 +165,23 @@ class PlacedRun:
             "descriptor_deviation": of_descriptor,
         }
 
-    def _alone(self, point: CorrectionPoint) -> dict[str, float]:
-        """Return what does not depend on the size of the final archive, on the fixed interval."""
+    def _true(self, interval: Interval) -> dict[str, float]:
+        """Return the scores of the archive of all elites at their exact means; NaN if they are not known."""
+        known = self.run.expected()
+        if known is None:
+            return {"true_coverage": np.nan, "true_qd_score": np.nan}
+        found = scores(placed(self.geometry, *known).elites.fitness, interval)
+        return {"true_coverage": float(found.coverage), "true_qd_score": found.qd_score}
+
+    def _alone(self, point: CorrectionPoint, interval: Interval) -> dict[str, float]:
+        """Return what re-evaluations tell of every elite; all but QD scores are on the fixed interval."""
         rows, again, fixed = self.rows, self.reevaluations(point), fixed_interval(self.run)
         some = Reevaluations(again.fitness[rows], again.descriptors[rows])
         elites = Elites(point.fitness[rows], point.descriptors[rows])
         (thinned,) = rarefied_losses(self.geometry, elites.fitness, some, fixed, [RAREFIED_TO])
         lost = {f"rarefied_{loss(name)}": value for name, value in asdict(thinned).items()}
-        return lost | asdict(returns(self.geometry, elites, some, fixed))
+        steady = reproduced(self.geometry, elites, some, fixed, interval)
+        return lost | asdict(returns(self.geometry, elites, some, fixed)) | asdict(steady)
 
     def _lives(self, point: CorrectionPoint) -> NDArray[np.bool_] | None:
         """Return which re-evaluations lived to the end, (n, N); None if the task has no episodes."""

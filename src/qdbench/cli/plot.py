@@ -30,7 +30,8 @@ def plot(
     """Draw the figures of every task: the paper's figure, archives, effect of the re-evaluations.
 
     Writes TASK-figure (the paper's), TASK-self-normalised (the QD score on each archive's own range),
-    TASK-archives and, if elites were re-evaluated, TASK-samples (scores by number of re-evaluations), each as
+    TASK-archives and, if elites were re-evaluated, TASK-samples (scores by number of re-evaluations) and
+    TASK-spreads (how far the re-evaluations of each elite scatter), each as
     PNG, SVG and PDF. Unfinished, failed and damaged runs are left out and named. So are tasks whose runs
     cannot be compared, because budgets or options differ.
     """

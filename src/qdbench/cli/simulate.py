@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.table import Table
 
-    from qdbench import Episode, RobotTask, Task
+    from qdbench import Episode, FunctionTask, RobotTask, Task
     from qdbench.policy import Parameters
     from qdbench.seeds import Seeds
 
@@ -73,9 +73,12 @@ EpisodeFile = Annotated[
 
 @app.command()
 def tasks(as_json: AsJson = False) -> None:
-    """List the nine tasks (Table 1 of the paper)."""
+    """List the nine tasks (Table 1 of the paper), and those whose truth is known."""
+    from qdbench.tasks.known_truth import KNOWN_TRUTH
+
     if as_json:
-        return terminal.print_json([_facts(task) for task in qdbench.TASKS.values()])
+        known = [_known(task) for task in KNOWN_TRUTH.values()]
+        return terminal.print_json([*(_facts(task) for task in qdbench.TASKS.values()), *known])
     table = terminal.table(
         "task", "version", "observations", "actions", "parameters", "descriptor", "cells", "fitness within"
     )
@@ -90,6 +93,19 @@ def tasks(as_json: AsJson = False) -> None:
             "[{:,g}, {:,g}]".format(*task.fitness_bounds),
         )
     terminal.out.print(table)
+    terminal.out.print("\nTasks with known truth: functions without physics (docs/tasks.md)")
+    others = terminal.table("task", "parameters", "descriptor", "cells", "reachable", "fitness within")
+    for one in KNOWN_TRUTH.values():
+        low, high = one.descriptor_bounds[0]
+        others.add_row(
+            one.name,
+            str(one.n_parameters),
+            f"{len(one.cells)}-D in [{low:g}, {high:g}]",
+            "x".join(map(str, one.cells)),
+            f"{one.reachable:.1%}",
+            "[{:,.4g}, {:,.4g}]".format(*one.fitness_bounds),
+        )
+    terminal.out.print(others)
     return terminal.out.print("Next: qdbench evaluate ant_omni --random 256")
 
 
@@ -263,6 +279,19 @@ def _facts(task: RobotTask) -> dict[str, Any]:
         "descriptor_bounds": task.descriptor_bounds,
         "fitness_bounds": task.fitness_bounds,
         "episode_length": task.episode_length,
+    }
+
+
+def _known(task: FunctionTask) -> dict[str, Any]:
+    return {
+        "task": task.name,
+        "version": task.version,
+        "parameters": task.n_parameters,
+        "descriptor_dimensions": len(task.cells),
+        "cells": task.cells,
+        "descriptor_bounds": task.descriptor_bounds,
+        "fitness_bounds": task.fitness_bounds,
+        "reachable": task.reachable,
     }
 
 

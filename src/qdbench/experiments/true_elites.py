@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from qdbench.archives.evaluated import Evaluated
 from qdbench.errors import BrokenAlgorithm
@@ -32,10 +32,19 @@ def require_true_elites(algorithm: str, collection: Evaluated, told: Evaluated, 
             and int(collection.seeds[row].max()) == int(expected.seeds[0, 0])
         )
         _require(algorithm, same, f"an elite that differs from what evaluation {number:,} gave")
-    for row in new[samples > 1].tolist():
-        numbers = collection.evaluations[row]
-        fitness, descriptors, _ = log.outcomes(numbers[numbers >= 0])
-        same = _close(collection.fitness[row], fitness) and _close(collection.descriptors[row], descriptors)
+    several = new[samples > 1]
+    if len(several):
+        numbers = collection.evaluations[several]
+        used = numbers >= 0
+        end = first + len(told)
+        _require(
+            algorithm, bool(numbers.max() < end), f"an elite of evaluation {numbers.max():,}, never told"
+        )
+        fitness, descriptors, _ = log.outcomes(np.maximum(numbers, 0))
+        same = _means(collection.fitness[several], fitness, used) and all(
+            _means(collection.descriptors[several, i], descriptors[..., i], used)
+            for i in range(descriptors.shape[-1])
+        )
         _require(algorithm, same, "an elite whose numbers are not the means of its samples")
 
 
@@ -64,9 +73,10 @@ def require_known_elites(elites: Evaluated, steps: StepsMade, plan: Plan, log: T
         raise ValueError("its elites differ from what the algorithm was told")
 
 
-def _close(stored: ArrayLike, samples: NDArray[np.float64]) -> bool:
-    size = np.abs(samples).max(axis=0)
-    return bool((np.abs(stored - samples.mean(axis=0)) <= ROUNDING * size).all())
+def _means(stored: NDArray[np.float64], samples: NDArray[np.float64], used: NDArray[np.bool_]) -> bool:
+    """Return whether each number, (n,), is the mean of its used samples, (n, k)."""
+    means, size = samples.mean(axis=1, where=used), np.abs(samples).max(axis=1, where=used, initial=0)
+    return bool((np.abs(stored - means) <= ROUNDING * size).all())
 
 
 def _require(algorithm: str, kept: bool, broken: str) -> None:

@@ -17,12 +17,12 @@ def deviations(reevaluations: Reevaluations) -> tuple[float, float]:
     valid = reevaluations.valid()
     if not len(valid) or valid.n_samples < 2:
         return np.nan, np.nan
-    fitness = np.sqrt(_variances(valid.fitness))
-    descriptors = np.sqrt(_variances(valid.descriptors).sum(axis=1))
+    fitness = np.sqrt(variances(valid.fitness))
+    descriptors = np.sqrt(variances(valid.descriptors).sum(axis=1))
     return float(np.median(fitness)), float(np.median(descriptors))
 
 
-def _variances(samples: NDArray[np.float64]) -> NDArray[np.float64]:
+def variances(samples: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the unbiased variances over the second axis; exactly 0 for equal numbers."""
     variances: NDArray[np.float64] = (samples - samples[:, :1]).var(axis=1, ddof=1)
     return variances

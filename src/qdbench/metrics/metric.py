@@ -23,6 +23,7 @@ EMPTY = "Undefined: the archive is empty."
 NO_EPISODE = "Undefined: the task has no episode_length, so no elite lives to the end of an episode."
 TOO_FEW = f"Undefined: the archive has fewer than {RAREFIED_TO} elites."
 NO_INTERIOR = "Undefined: no elite is in a cell of a grid that is not at its border."
+NO_TRUTH = "Undefined: the expected values are known only for the tasks with known truth; see qdbench tasks."
 NO_RANGE = "Undefined: all elites have the same fitness."
 
 
@@ -61,8 +62,8 @@ class Metric:
     needs_correction: bool = False
     role: Literal["tested", "shown"] = "tested"
     """Whether pairs of algorithms are tested by it. Some metrics are only shown: shares repeat their counts,
-    lives, luck, deviations and lost elites describe, extrapolated scores check the corrected ones, and a
-    self-normalised score cannot compare two archives."""
+    lives, luck, deviations, reproducibility and lost elites describe, extrapolated scores check the corrected
+    ones, true ones are known for few tasks, and a self-normalised score cannot compare two archives."""
 
     def why_undefined(self, values: Values) -> str:
         """Return why the metric is undefined for a run with these values."""
@@ -81,6 +82,8 @@ _ALL = (
     Metric("alive_share", "elites that lived to the end", reason=_no_lives, format=percent, role="shown"),
     Metric("alive_coverage", "coverage of elites that lived", reason=_no_lives, format=count, role="shown"),
     Metric("alive_qd_score", "QD score of elites that lived", reason=_no_lives, role="shown"),
+    Metric("true_coverage", "true coverage", reason=NO_TRUTH, format=count, role="shown"),
+    Metric("true_qd_score", "true QD score", reason=NO_TRUTH, role="shown"),
     _corrected("corrected_coverage", "corrected coverage", format=count),
     _corrected("corrected_coverage_share", "corrected coverage, share of cells",
                reason=NO_CELLS, format=percent, role="shown"),
@@ -111,6 +114,13 @@ _ALL = (
     _corrected("extrapolated_coverage", "corrected coverage, extrapolated",
                reason=ONE_SAMPLE, format=count, role="shown"),
     _corrected("extrapolated_qd_score", "corrected QD score, extrapolated", reason=ONE_SAMPLE, role="shown"),
+    _corrected("fitness_corrected_qd_score", "QD score, only fitness corrected", role="shown"),
+    _corrected("descriptor_corrected_qd_score", "QD score, only descriptors corrected", role="shown"),
+    _corrected("fitness_reproducibility", "fitness reproducibility",
+               reason=_one_sample, format=percent, role="shown"),
+    _corrected("descriptor_reproducibility", "descriptor reproducibility",
+               reason=_one_sample, format=percent, role="shown"),
+    _corrected("reproducibility_score", "reproducibility score", reason=_one_sample, role="shown"),
     _corrected("fitness_deviation", "deviation of re-evaluated fitness",
                reason=_one_sample, better="neither", role="shown"),
     _corrected("descriptor_deviation", "deviation of re-evaluated descriptor",

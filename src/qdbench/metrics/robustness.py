@@ -65,8 +65,13 @@ def _mean(samples: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def corrected_archive(geometry: Geometry, reevaluations: Reevaluations) -> Archive:
     """Return the archive of the elites at their means; `evaluations` are their row numbers."""
+    return placed(geometry, *reevaluations.means())
+
+
+def placed(geometry: Geometry, fitness: NDArray[np.float64], descriptors: NDArray[np.float64]) -> Archive:
+    """Return the archive of elites with other fitness or descriptors; `evaluations` are row numbers."""
     archive = empty_archive(geometry)
-    archive.insert(_rows(*reevaluations.means()))
+    archive.insert(_rows(fitness, descriptors))
     return archive
 
 

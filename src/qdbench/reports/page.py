@@ -20,6 +20,7 @@ from qdbench.reports.commands import MACHINE, commands, seeds_text, versions
 from qdbench.reports.figures import Looks, in_order, paper_figure
 from qdbench.reports.markup import bullets, folded, page, picture, table, text, warned
 from qdbench.reports.samples import samples_figure
+from qdbench.reports.spreads import spreads_figure
 from qdbench.reports.style import looks, require_matplotlib
 from qdbench.store.files import require_writable, write_text
 from qdbench.store.record import Environment
@@ -209,6 +210,9 @@ def _task(task: MeasuredTask, shown: Table, look: Looks, key: str) -> str:
             "Corrected scores by the number of re-evaluations. With few re-evaluations they are too high."
         )
         pictures.append(picture(samples_figure(task, look), f"{alt}.", caption))
+        alt = f"{task.task}: standard deviations of re-evaluated fitness and descriptors of {names}, by cell."
+        caption = "How far the re-evaluations of every elite scatter, where it is stored."
+        pictures.append(picture(spreads_figure(task, look), alt, caption, vector=False))
     return "\n".join((f"<p>{text(task.by)}.</p>", *pictures, shown_table(shown, key)))
 
 

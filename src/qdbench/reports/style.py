@@ -65,6 +65,16 @@ _KNOWN = {
     "cma_me": Look("CMA-ME", "#E69F00", "v"),
     "cma_mae": Look("CMA-MAE", "#56B4E9", "P"),
     "ribs_map_elites": Look("MAP-Elites (pyribs)", "#000000", "X"),
+    # for noisy tasks: Tol's muted scheme and darker shades
+    "me_random": Look("ME-Random", "#BBBBBB", "1"),
+    "me_sampling": Look("ME-Sampling", "#117733", "d"),
+    "me_weighted": Look("ME-Weighted", "#88BB44", "2"),
+    "me_delta": Look("ME-Delta", "#667711", "3"),
+    "deep_grid": Look("Deep-Grid", "#AA3377", "H"),
+    "adaptive_sampling": Look("Adaptive-Sampling", "#661100", "|"),
+    "archive_sampling": Look("Archive-Sampling", "#AA7744", "x"),
+    "parallel_adaptive_sampling": Look("Parallel-Adaptive-Sampling", "#CC6677", "+"),
+    "extract_me": Look("Extract-ME", "#223388", "4"),
 }
 # Tol's muted scheme, without the colours that are close to those above
 _COLOURS, _MARKERS = ("#999933", "#888888", "#332288", "#44AA99"), (">", "p", "h", "*", "8")

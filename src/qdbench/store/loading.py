@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qdbench.archives.geometry import Geometry, Grid
 from qdbench.checks import checked_path
@@ -112,6 +113,17 @@ class StoredRun:
     def geometry(self) -> Geometry:
         """What the algorithm's elites are kept in: its archive's geometry, or the task's grid."""
         return self.archive.geometry
+
+    def expected(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """The exact mean fitness and descriptors of the final elites; None if the truth is not known."""
+        from qdbench.tasks.known_truth import KNOWN_TRUTH
+
+        recorded, task = self.record.task, KNOWN_TRUTH.get(self.record.task.source)
+        if task is None or recorded.options.keys() != task.options().keys():
+            return None
+        task = replace(task, **recorded.options)
+        same = task.fingerprint == recorded.fingerprint  # else it is another task of that name
+        return task.expected(self.archive.elites.solutions) if same else None
 
     @property
     def task(self) -> Task:

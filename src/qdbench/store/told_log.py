@@ -100,6 +100,12 @@ class ToldLog:
             raise
         self._offset = self.first
         self._starts: list[tuple[int, int]] = []  # first evaluation and place of every block, when needed
+        self._kept: tuple[NDArray[Any], ...] = (
+            np.empty(0),
+            np.empty((0, self._dimensions)),
+            np.empty(0, np.int64),
+        )  # outcomes of the first blocks, when needed
+        self._n_kept = 0
 
     def _read_head(self, determinants: Determinants) -> int:
         """Check whose log it is; return where its first block begins."""
@@ -185,18 +191,25 @@ class ToldLog:
     def outcomes(
         self, evaluations: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
-        """Return fitness, descriptors and steps of some evaluations, by their numbers."""
+        """Return fitness, descriptors and steps of some evaluations, by their numbers, in their shape.
+
+        What was once read is kept: an algorithm that samples solutions again asks for the same ones often.
+        """
         self._find_blocks()
-        first = np.array([evaluation for evaluation, _ in self._starts])
-        fitness, descriptors, steps = [], [], []
-        for number in evaluations.tolist():
-            block = int(np.searchsorted(first, number, side="right")) - 1
+        for evaluation, offset in self._starts[self._n_kept :]:
             with damage_named(self.path):
-                told, _ = self._block(self._starts[block][1])
-                fitness.append(told.fitness[number - first[block]])
-                descriptors.append(told.descriptors[number - first[block]])
-                steps.append(told.steps[number - first[block]])
-        return np.array(fitness), np.stack(descriptors), np.array(steps)
+                told, _ = self._block(offset)
+            self._keep(told, evaluation)
+        return tuple(column[evaluations] for column in self._kept)  # type: ignore[return-value]
+
+    def _keep(self, told: Told, first: int) -> None:
+        end = first + len(told.fitness)
+        if end > len(self._kept[0]):
+            room = max(end, len(self._kept[0]) * 3 // 2)
+            self._kept = tuple(_longer(column, room) for column in self._kept)
+        for column, values in zip(self._kept, (told.fitness, told.descriptors, told.steps), strict=True):
+            column[first:end] = values
+        self._n_kept += 1
 
     def _find_blocks(self) -> None:
         """Note where blocks begin that were not known yet."""
@@ -231,3 +244,9 @@ class ToldLog:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _longer(column: NDArray[Any], room: int) -> NDArray[Any]:
+    longer = np.empty((room, *column.shape[1:]), column.dtype)
+    longer[: len(column)] = column
+    return longer

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from qdbench.checks import (
     Bounds,
@@ -20,6 +20,7 @@ from qdbench.checks import (
     checked_interval,
     checked_name,
     checked_names,
+    checked_number,
     checked_seeds,
     checked_solutions,
     checked_workers,
@@ -62,6 +63,10 @@ class FunctionTask:
     """If given, the function gets parameters clipped to these. Archives hold what the algorithm proposed."""
     descriptor_names: tuple[str, ...] = ()
     """A label for each dimension; empty: they are numbered."""
+    truth: Callable[..., tuple[ArrayLike, ArrayLike]] | None = field(default=None, repr=False)
+    """If it is known: solutions → the exact means of fitness and descriptors over all seeds."""
+    reachable: float | None = None
+    """The share of the descriptor's box that mean descriptors can reach, if it is known."""
 
     def __post_init__(self) -> None:
         bounds, cells = checked_geometry(self.descriptor_bounds, self.cells)
@@ -79,6 +84,10 @@ class FunctionTask:
         }
         if self.score_interval is not None:
             plain["score_interval"] = checked_interval("score_interval", self.score_interval)
+        if self.truth is not None:
+            checked_function("truth", self.truth)
+        if self.reachable is not None:
+            plain["reachable"] = checked_number("reachable", self.reachable, 0.0)
         if self.solution_bounds is not None:
             plain["solution_bounds"] = checked_interval("solution_bounds", self.solution_bounds)
         for name, value in plain.items():
@@ -92,7 +101,8 @@ class FunctionTask:
     def fingerprint(self) -> str:
         """A hash of the task's record, and of the function's file if the task has no version."""
         facts = {f.name: getattr(self, f.name) for f in fields(self)}
-        del facts["function"], facts["descriptor_names"], facts["score_interval"]
+        for name in ("function", "descriptor_names", "score_interval", "truth", "reachable"):
+            del facts[name]
         facts["source"] = [*subclass_digests(self, FunctionTask)]
         if not self.version:
             facts["source"].append(source_digest(self.function))
@@ -124,10 +134,7 @@ class FunctionTask:
         if progress is not None:
             checked_function("progress", progress)
         checked = checked_seeds(seeds, n)
-        solutions = (
-            solutions.view() if self.solution_bounds is None else solutions.clip(*self.solution_bounds)
-        )
-        solutions.flags.writeable = False  # the function must not change what is stored
+        solutions = self._seen(solutions)
         returned = self.function(solutions, checked) if self.noisy else self.function(solutions)
         try:
             fitness, descriptors = (np.array(values, np.float64) for values in returned)
@@ -146,3 +153,18 @@ class FunctionTask:
         if progress is not None:
             progress(n, n)
         return Evaluations(fitness, descriptors, steps=np.ones(n, np.int64), valid=valid)
+
+    def expected(self, solutions: Parameters) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the exact mean fitness (n,) and mean descriptors (n, dimensions), from `truth`."""
+        if self.truth is None:
+            raise InvalidInput(f"the truth of {self.name} is not known; give the task a function `truth`")
+        solutions = checked_solutions(self.name, solutions, self.n_parameters)
+        fitness, descriptors = self.truth(self._seen(solutions))
+        return np.asarray(fitness, np.float64), np.asarray(descriptors, np.float64)
+
+    def _seen(self, solutions: Parameters) -> Parameters:
+        """Return what the function sees: clipped parameters, which it must not change."""
+        bounds = self.solution_bounds
+        seen = solutions.view() if bounds is None else solutions.clip(*bounds)
+        seen.flags.writeable = False
+        return seen

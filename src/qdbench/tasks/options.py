@@ -11,7 +11,7 @@ from qdbench.sources import require_trust
 from qdbench.spelling import BETWEEN, RANGE, spelled
 from qdbench.tasks.contract import Task, task_options
 from qdbench.tasks.reach import Follows
-from qdbench.tasks.registry import TASKS, make
+from qdbench.tasks.registry import NAMED, make
 
 OURS = "qdbench.tasks."
 
@@ -21,12 +21,12 @@ def remade(source: str, options: Mapping[str, Any], *, trust: bool = False) -> T
 
     A file may name any module: only ours are imported, unless the caller trusts the file.
     """
-    if ":" not in source and source not in TASKS:
+    if ":" not in source and source not in NAMED:
         raise InvalidInput(
             f"the task {source!r} was made in Python, so its name alone does not lead to it; use a task that "
             "can be named module:attribute, or give the task itself"
         )
-    if not checked_flag("trust", trust) and source not in TASKS and not source.startswith(OURS):
+    if not checked_flag("trust", trust) and source not in NAMED and not source.startswith(OURS):
         require_trust("the task", source)
     task = make(source)
     wanted = {name: _as_tuples(value) for name, value in options.items()}

@@ -16,6 +16,8 @@ from qdbench.sources import import_problem
 from qdbench.tasks.contract import Task, task_options
 from qdbench.tasks.descriptors import FEET_CONTACTS, FINAL_POSITION
 from qdbench.tasks.endings import healthy
+from qdbench.tasks.function_task import FunctionTask
+from qdbench.tasks.known_truth import KNOWN_TRUTH
 from qdbench.tasks.observation import (
     ACTUATOR_FORCES,
     ANGULAR_VELOCITY,
@@ -191,6 +193,8 @@ _NINE = (
 
 TASKS = {task.name: task for task in _NINE}
 """The nine tasks by name."""
+NAMED: dict[str, RobotTask | FunctionTask] = {**TASKS, **KNOWN_TRUTH}
+"""All tasks that have a name of their own: the nine, and those with known truth."""
 
 TaskName = Literal[
     "hopper_uni",
@@ -212,15 +216,15 @@ def make(name: str, **options: Any) -> Task: ...
 def make(name: str, **options: Any) -> Task:
     """Return a task by name, with the given options.
 
-    The name is one of the nine, or `package.module:attribute` for your own task. Options of a robot task are
-    `episode_length`, `descriptor_bounds`, `cells`, `reset_noise`, `hidden` and, for means over steps,
-    `mean_over`; those of a function task are `descriptor_bounds` and `cells`.
+    The name is one of `qdbench tasks`, or `package.module:attribute` for your own task. Options of a robot
+    task are `episode_length`, `descriptor_bounds`, `cells`, `reset_noise`, `hidden` and, for means over
+    steps, `mean_over`; those of a function task are `descriptor_bounds` and `cells`.
     """
     if not isinstance(name, str):
-        raise UnknownName("task", str(name), TASKS, 'give a name; "qdbench tasks" lists all nine')
-    task = _imported(name) if ":" in name else TASKS.get(name)
+        raise UnknownName("task", str(name), NAMED, 'give a name; "qdbench tasks" lists all')
+    task: Task | None = _imported(name) if ":" in name else NAMED.get(name)
     if task is None:
-        raise UnknownName("task", name, TASKS, '"qdbench tasks" lists all nine')
+        raise UnknownName("task", name, NAMED, '"qdbench tasks" lists all')
     if not options:
         return task
     known: list[str] = list(task_options(task)) if is_dataclass(task) else []

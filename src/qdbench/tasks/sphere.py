@@ -35,9 +35,11 @@ task = FunctionTask(
     name="sphere",
     version=1,
     function=sphere,
+    truth=sphere,
     n_parameters=N_PARAMETERS,
     descriptor_bounds=((-EDGE * N_PARAMETERS / 2, EDGE * N_PARAMETERS / 2),) * 2,
     cells=(100, 100),
     fitness_bounds=(0.0, 100.0),
     initial_bounds=(-EDGE, EDGE),
+    reachable=1.0,
 )

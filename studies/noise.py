@@ -1,0 +1,216 @@
+"""Algorithms that know about noise, side by side: equal budgets, true and corrected QD scores.
+
+    python -m studies.noise run --out results/noise
+    python -m studies.noise table --runs results/noise --png docs/images/noise.png --json results/noise.json
+
+The tasks are noisy arms, whose truth is known. Each is run on its own grid of 100 × 100 cells, and on one of
+25 × 25: the first has 10 evaluations per cell, the second 164. On robots, corrected, if there is time:
+
+    python -m studies.noise run --out results/noise-robots --tasks walker_uni --seeds 0-4
+    python -m studies.noise run --out results/noise-robots --tasks ant_omni --seeds 0-4 --k 8
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import qdbench
+from qdbench.paper.protocol import Contender, Scale
+from qdbench.tasks.contract import Task
+from studies.campaign import (
+    Interval,
+    Planned,
+    Values,
+    carry_out,
+    command,
+    interval,
+    markdown,
+    measured,
+    options_of_run,
+    sized,
+    without_nan,
+)
+
+SCALE = Scale(evaluations=102_400, episode_length=250, replications=10, corrections=1, reevaluations=32)
+ALGORITHMS = (
+    "map_elites", "me_random", "me_sampling", "me_weighted", "me_delta", "deep_grid", "adaptive_sampling",
+    "archive_sampling", "parallel_adaptive_sampling", "extract_me",
+)  # fmt: skip
+BASE = "map_elites"
+ARMS = ("arm_noisy_fitness", "arm_noisy_descriptor_3")
+GRIDS = (100, 25)
+SAMPLED, DEEP = ("me_sampling", "me_weighted", "me_delta"), ("deep_grid", "extract_me", "adaptive_sampling")
+
+
+def contenders(names: list[str], k: int | None) -> list[Contender]:
+    """Return the algorithms; `k` is another number of samples, or another depth, where it is large."""
+    found = []
+    for name in names:
+        option = "samples" if name in SAMPLED else "depth" if name in DEEP else ""
+        settings = ((option, str(k)),) if k and option else ()
+        found.append(Contender(name, f"{option}-{k}" if settings else "", settings))
+    return found
+
+
+def variants(names: list[str], episode_length: int) -> list[tuple[str, Task]]:
+    """Return the tasks with the folder of each: arms on two grids, robots with shorter episodes."""
+    found: list[tuple[str, Task]] = []
+    for name in names:
+        if name in qdbench.TASKS:
+            found.append((name, qdbench.make(name, episode_length=episode_length)))
+        else:
+            found += [(f"{name}-{n}", qdbench.make(name, cells=(n, n))) for n in GRIDS]
+    return found
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Make all runs, seed by seed: whenever it is stopped, all algorithms have the same seeds."""
+    scale = sized(SCALE, chosen)
+    planned = [
+        Planned(chosen.out / folder, task, _typed(contender), seed, scale)
+        for seed in chosen.seeds
+        for folder, task in variants(chosen.tasks, scale.episode_length)
+        for contender in contenders(chosen.algorithms, chosen.k)
+    ]
+    return carry_out(planned, chosen.workers)
+
+
+def _typed(contender: Contender) -> Contender:
+    return replace(contender, settings=tuple((name, int(value)) for name, value in contender.settings))  # type: ignore[misc]
+
+
+METRICS = ("coverage", "qd_score", "corrected_qd_score", "true_qd_score", "true_coverage")
+
+
+def read(folder: Path) -> dict[str, dict[str, Interval]]:
+    """Return the metrics of every algorithm: means over seeds with their 95 % intervals."""
+    found = measured(folder)
+    if found is None:
+        return {}
+    names = (*METRICS, "seconds")
+    return summary(
+        {
+            variant.label: {name: np.array([one.values[name] for one in variant.runs]) for name in names}
+            for variant in found.variants
+        }
+    )
+
+
+def summary(values: dict[str, dict[str, Values]]) -> dict[str, dict[str, Interval]]:
+    """Return means with intervals; also the loss, and the difference to MAP-Elites in the true score."""
+    found: dict[str, dict[str, Interval]] = {}
+    for label, columns in values.items():
+        found[label] = {name: interval(column) for name, column in columns.items()}
+        found[label]["lost"] = interval(1 - columns["corrected_qd_score"] / columns["qd_score"])
+        found[label]["n"] = Interval(len(columns["qd_score"]), np.nan, np.nan)
+        if BASE in values:
+            known = np.isfinite(columns["true_qd_score"]).all()
+            score = "true_qd_score" if known else "corrected_qd_score"
+            found[label]["over"] = interval(columns[score], values[BASE][score])
+    return found
+
+
+def table(chosen: argparse.Namespace) -> None:
+    """Print one table per task, and draw the figure."""
+    results = {path.name: found for path in sorted(chosen.runs.iterdir()) if (found := read(path))}
+    for name, found in results.items():
+        print(f"\n{name}\n")
+        order = sorted(found, key=lambda label: -_score(found[label]).mean)
+        rows = [
+            [
+                label,
+                *(
+                    found[label][name].words(",.0f")
+                    for name in ("qd_score", "corrected_qd_score", "true_qd_score")
+                ),
+                found[label]["true_coverage"].words(",.0f"),
+                found[label]["lost"].words(".1%"),
+                found[label]["over"].words("+,.0f") if label != BASE and "over" in found[label] else "-",
+                f"{found[label]['seconds'].mean:.1f}",
+                f"{found[label]['n'].mean:.0f}",
+            ]
+            for label in order
+        ]
+        header = ["algorithm", "QD score", "corrected", "true", "true coverage", "loss"]
+        header += [f"minus {BASE}", "seconds", "seeds"]
+        print(markdown(header, rows))
+    if chosen.json:
+        plain = {t: {a: {m: vars(i) for m, i in v.items()} for a, v in f.items()} for t, f in results.items()}
+        chosen.json.write_text(json.dumps(without_nan(plain), indent=1))
+    if chosen.png:
+        draw(results, chosen.png)
+
+
+def _score(found: dict[str, Interval]) -> Interval:
+    true = found["true_qd_score"]
+    return found["corrected_qd_score"] if np.isnan(true.mean) else true
+
+
+def draw(results: dict[str, dict[str, Interval]] | dict[str, Any], path: Path) -> None:
+    """Draw what each algorithm claims, what re-evaluations leave of it, and the truth."""
+    from matplotlib.figure import Figure
+
+    from qdbench.reports.style import looks, style
+
+    with style():
+        n = len(results)
+        figure: Any = Figure(figsize=(7.2, 0.6 + 2.6 * ((n + 1) // 2)), layout="constrained")
+        panels = figure.subplots((n + 1) // 2, 2, squeeze=False).flat
+        marks = {
+            "qd_score": ("claimed (stored)", "o", "#bbbbbb", "none"),
+            "corrected_qd_score": ("corrected", "s", "#0072b2", "none"),
+            "true_qd_score": ("true", "D", "#d55e00", "#d55e00"),
+        }
+        for panel, (name, found) in zip(panels, sorted(results.items()), strict=False):
+            order = sorted(found, key=lambda label: _score(found[label]).mean)
+            for metric, (label, marker, colour, inside) in marks.items():
+                values = [found[one][metric] for one in order]
+                means = np.array([value.mean for value in values])
+                ends = np.array([[v.mean - v.low, v.high - v.mean] for v in values]).T
+                panel.errorbar(
+                    means, np.arange(len(order)), xerr=np.nan_to_num(ends), fmt=marker, color=colour, ms=4,
+                    markerfacecolor=inside, label=label, linewidth=1,
+                )  # fmt: skip
+            names = looks(order)
+            panel.set_yticks(np.arange(len(order)), [names[label].name for label in order])
+            panel.set(title=_title(name), xlabel="QD score")
+            panel.set_xlim(left=0)
+            panel.grid(axis="x")
+        for panel in list(figure.axes)[n:]:
+            panel.remove()
+        figure.axes[0].legend(loc="lower right")
+        figure.savefig(path, dpi=200)
+
+
+def _title(folder: str) -> str:
+    task, _, cells = folder.rpartition("-")
+    return f"{task}, {cells} \N{MULTIPLICATION SIGN} {cells} cells" if cells.isdigit() else folder
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line."""
+    found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = found.add_subparsers(required=True)
+    running, reading = commands.add_parser("run"), commands.add_parser("table")
+    options_of_run(running, "0-9")
+    running.add_argument("--tasks", nargs="+", default=list(ARMS), metavar="TASK")
+    running.add_argument("--algorithms", nargs="+", default=list(ALGORITHMS), choices=ALGORITHMS)
+    running.add_argument(
+        "--k", type=int, metavar="N", help="samples of me_…, depth of deep_grid and extract_me"
+    )
+    running.set_defaults(action=run)
+    reading.add_argument("--runs", type=Path, required=True, metavar="DIR")
+    reading.add_argument("--png", type=Path, metavar="FILE")
+    reading.add_argument("--json", type=Path, metavar="FILE")
+    reading.set_defaults(action=table)
+    return found
+
+
+if __name__ == "__main__":
+    raise SystemExit(command(parser()))
