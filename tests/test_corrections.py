@@ -182,7 +182,9 @@ def test_corrections_leave_the_run_as_it_is(algorithm: str, tmp_path: Path) -> N
     assert results(plain.path) == results(corrected.path)
     assert corrected.corrections is not None
     points = corrected.corrections.points
-    assert [point.evaluations for point in points] == [160, 320, 480, 640]
+    ends = corrected.metrics["evaluations"]  # an iteration need not end where a point is due
+    due = [int(ends[np.searchsorted(ends, share * 640 / 4)]) for share in (1, 2, 3, 4)]
+    assert [point.evaluations for point in points] == due
     assert np.array_equal(points[-1].fitness, plain.archive.fitness)
     options = registry.configure(algorithm, {"batch_size": "32"})
     plan = Plan(task=task, task_source="mine:task", algorithm=algorithm, options=options, seed=0)

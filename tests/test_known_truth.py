@@ -14,6 +14,7 @@ from conftest import Cli
 from qdbench import InvalidInput
 from qdbench.policy import Parameters
 from qdbench.seeds import normal_of, uniform_of
+from qdbench.store.loading import FAMILIES
 from qdbench.tasks.known_truth import JOINT_NOISE, KNOWN_TRUTH, Noisy, arm
 
 N = 40_000
@@ -21,6 +22,10 @@ N = 40_000
 
 def _arms(rows: list[list[float]]) -> Parameters:
     return np.array(rows, np.float32)
+
+
+def test_results_of_other_tasks_are_read_without_importing_these() -> None:
+    assert {name.partition("_")[0] for name in KNOWN_TRUTH} == set(FAMILIES)
 
 
 CROOKED = _arms([[0.0, 1.0] * 4])
