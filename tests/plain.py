@@ -24,7 +24,7 @@ SCALES: dict[str, dict[str, float]] = {
     "halfcheetah": {"joint angles": 2.0, "joint velocities": 0.2},
     "ant": {"velocity": 5.0, "spin": 2.0, "wrenches": 5.0},
     "humanoid": {"joint velocities": 0.5, "wrenches": 10.0},
-    "hexapod": {"velocity": 5.0, "spin": 5.0, "wrenches": 10.0},
+    "hexapod": {"position": 5.0, "velocity": 20.0, "spin": 5.0, "joint velocities": 5.0, "wrenches": 20.0},
 }
 """By what a robot's observations are multiplied, where not by 1."""
 

@@ -15,7 +15,7 @@ from qdbench.tasks.options import changed_options, remade
 from qdbench.terms import FINAL_POSITION
 
 OMNI = [name for name in qdbench.TASKS if name.endswith("_omni")]
-WIDTHS = {"ant_omni": 0.6, "humanoid_omni": 0.15, "hexapod_omni": 0.2}
+WIDTHS = {"ant_omni": 0.6, "humanoid_omni": 0.15, "hexapod_omni": 0.1}
 
 
 @pytest.mark.parametrize("name", OMNI)

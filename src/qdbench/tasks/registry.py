@@ -73,13 +73,13 @@ _HUMANOID = (
     CONTACT_WRENCHES.times(10),
 )
 _HEXAPOD = (
-    POSITION,
+    POSITION.times(5),
     ORIENTATION,
     JOINT_ANGLES,
-    VELOCITY.times(5),
+    VELOCITY.times(20),
     ANGULAR_VELOCITY.times(5),
-    JOINT_VELOCITIES,
-    CONTACT_WRENCHES.times(10),
+    JOINT_VELOCITIES.times(5),
+    CONTACT_WRENCHES.times(20),
 )
 
 _NINE = (
@@ -186,7 +186,7 @@ _NINE = (
         rewards=(survive(1.0), torque(0.05)),
         descriptor=FINAL_POSITION,
         ending=healthy(0.05, 1.0, tilt=45.0),
-        reach=Reach(speed=0.5, cell=0.2),
+        reach=Reach(speed=0.25, cell=0.1),
         reset_noise=0.1,
     ),
 )
