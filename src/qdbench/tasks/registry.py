@@ -94,6 +94,7 @@ _NINE = (
         descriptor_bounds=(_SHARE,),
         cells=(900,),
         reset_noise=0.005,
+        fitness_per_step=(0.086, 2.8),
     ),
     RobotTask(
         name="walker_uni",
@@ -106,6 +107,7 @@ _NINE = (
         descriptor_bounds=(_SHARE,) * 2,
         cells=(30, 30),
         reset_noise=0.005,
+        fitness_per_step=(0.27, 2.8),
     ),
     RobotTask(
         name="halfcheetah_uni",
@@ -117,6 +119,7 @@ _NINE = (
         descriptor_bounds=(_SHARE,) * 2,
         cells=(30, 30),
         reset_noise=0.1,
+        fitness_per_step=(-0.6, 2.5),
     ),
     RobotTask(
         name="ant_uni",
@@ -129,6 +132,7 @@ _NINE = (
         descriptor_bounds=(_SHARE,) * 4,
         cells=(5,) * 4,
         reset_noise=0.1,
+        fitness_per_step=(0.015, 1.8),
     ),
     RobotTask(
         name="humanoid_uni",
@@ -141,6 +145,7 @@ _NINE = (
         descriptor_bounds=(_SHARE,) * 2,
         cells=(30, 30),
         reset_noise=0.01,
+        fitness_per_step=(0.93, 5.0),
     ),
     RobotTask(
         name="hexapod_uni",
@@ -153,6 +158,7 @@ _NINE = (
         descriptor_bounds=(_SHARE,) * 6,
         cells=(5,) * 6,
         reset_noise=0.1,
+        fitness_per_step=(0.17, 3.0),
     ),
     RobotTask(
         name="ant_omni",
@@ -164,6 +170,7 @@ _NINE = (
         ending=healthy(0.2, 1.0),
         reach=Reach(speed=0.6, cell=0.6),
         reset_noise=0.1,
+        fitness_per_step=(-0.58, 1.0),
         remark_on_max_fitness="Standing still without torque reaches the maximum fitness of ant_omni: "
         "max fitness says little here.",
     ),
@@ -177,6 +184,7 @@ _NINE = (
         ending=healthy(0.8, 2.1),
         reach=Reach(speed=0.5, cell=0.15),
         reset_noise=0.01,
+        fitness_per_step=(1.3, 5.0),
     ),
     RobotTask(
         name="hexapod_omni",
@@ -188,6 +196,7 @@ _NINE = (
         ending=healthy(0.05, 1.0, tilt=45.0),
         reach=Reach(speed=0.25, cell=0.1),
         reset_noise=0.1,
+        fitness_per_step=(0.12, 1.0),
     ),
 )
 
