@@ -16,7 +16,7 @@ from qdbench.errors import InvalidInput
 try:
     import fcntl
 except ImportError:  # Windows: filelock has its own way there
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # Windows has no such module
 
 
 class InUse(InvalidInput):

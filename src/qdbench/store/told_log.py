@@ -200,7 +200,8 @@ class ToldLog:
             with damage_named(self.path):
                 told, _ = self._block(offset)
             self._keep(told, evaluation)
-        return tuple(column[evaluations] for column in self._kept)  # type: ignore[return-value]
+        fitness, descriptors, steps = (column[evaluations] for column in self._kept)
+        return fitness, descriptors, steps
 
     def _keep(self, told: Told, first: int) -> None:
         end = first + len(told.fitness)
