@@ -16,6 +16,7 @@ from qdbench.algorithms.map_elites import MapElites
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.one_run import warm_up
 from qdbench.experiments.plan import plan_for
+from qdbench.experiments.replaying import ghosts
 from running import finished
 
 
@@ -101,6 +102,21 @@ def test_an_elite_is_replayed_exactly(tmp_path: Path) -> None:
 def test_no_such_elite_is_one_sentence(tmp_path: Path, arguments: Any, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=sentence):
         qdbench.replay(ant_run(tmp_path), **arguments)
+
+
+def test_the_ghosts_of_an_elite_are_its_re_evaluations(tmp_path: Path) -> None:
+    task = qdbench.make("hopper_uni", episode_length=20)
+    run = qdbench.run(task, evaluations=24, batch_size=8, corrections=1, reevaluations=3, out=tmp_path)
+    point, corrections = run.final_point, run.corrections
+    assert point is not None
+    assert corrections is not None
+    for row in (0, len(run.archive) - 1):
+        episodes = ghosts(run, task, row, 3)
+        assert [one.fitness for one in episodes] == corrections.fitness[point.rows[row]].tolist()
+        assert len({one.qpos.tobytes() for one in episodes}) == 3
+    alone = task.rollout(run.archive.elites.solutions[0], 7)
+    (first, _) = task.rollouts(run.archive.elites.solutions[:2], [7, 8])
+    assert np.array_equal(alone.qpos, first.qpos)
 
 
 def test_what_cannot_be_replayed_is_told(tmp_path: Path) -> None:

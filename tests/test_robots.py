@@ -14,6 +14,7 @@ from plain import Plain, live_episode
 from qdbench import RobotTask, stream
 from qdbench.errors import BrokenTask
 from qdbench.robots import ROBOTS, Robot
+from qdbench.robots.shapes import shapes
 from qdbench.terms import FEET_CONTACTS, NEVER
 from walking import lunge, nothing, scripted_gait
 
@@ -32,6 +33,30 @@ MASSES = {
 
 def unending(robot: str) -> RobotTask:
     return replace(UNI[robot], ending=NEVER)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_the_shapes_show_every_body_and_foot(name: str) -> None:
+    robot = ROBOTS[name].anatomy
+    found = shapes(robot)
+    assert {shape.body for shape in found} == set(range(robot.n_bodies))
+    assert {shape.foot for shape in found} == {-1, *range(len(robot.feet))}
+    assert all(
+        min(shape.size) > 0 and np.linalg.norm(shape.orientation) == pytest.approx(1) for shape in found
+    )
+
+
+def test_a_mesh_and_a_wall_are_shown_and_the_floor_is_not() -> None:
+    mjcf = """<mujoco><asset><mesh name="tetra" vertex="0 0 0  1 0 0  0 1 0  0 0 1"/></asset><worldbody>
+      <geom type="plane" size="1 1 1"/><geom type="box" size=".1 .2 .3" rgba="1 0 0 1"/>
+      <body><freejoint/><geom type="mesh" mesh="tetra" mass="1"/></body></worldbody></mujoco>"""
+    anatomy = replace(ROBOTS["ant"].anatomy, model=mujoco.MjModel.from_xml_string(mjcf), foot_geoms=())
+    wall, body = shapes(anatomy)
+    assert (wall.kind, wall.body, wall.size, wall.colour) == ("box", -1, (0.1, 0.2, 0.3), (1, 0, 0, 1))
+    assert (body.kind, body.body) == ("mesh", 0)
+    assert body.vertices is not None
+    assert body.faces is not None
+    assert body.faces.max() < len(body.vertices) == 4
 
 
 @pytest.mark.parametrize("name", ROBOTS)

@@ -135,7 +135,12 @@ class Plan:
 
     def reevaluation_seeds(self, evaluation: int, n: int) -> Seeds:
         """Return the seeds of the re-evaluations of the elite that this evaluation gave."""
-        return numbered_seeds(self.seed, "reevaluations", self.algorithm, evaluation, first=0, n=n)
+        return reevaluation_seeds(self.seed, self.algorithm, evaluation, n)
+
+
+def reevaluation_seeds(seed: int, algorithm: str, evaluation: int, n: int) -> Seeds:
+    """Return the seeds of the re-evaluations of an elite, by the number of the evaluation that gave it."""
+    return numbered_seeds(seed, "reevaluations", algorithm, evaluation, first=0, n=n)
 
 
 def plan_for(

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from qdbench.archives.geometry import Grid
 from qdbench.checks import checked_count, checked_flag, checked_list, is_whole, shown
 from qdbench.errors import InvalidInput
+from qdbench.experiments.plan import reevaluation_seeds
 from qdbench.store.archive_file import StoredArchive
 from qdbench.store.loading import StoredRun, load
 from qdbench.tasks.contract import Task
 
 if TYPE_CHECKING:
     from qdbench.simulation import Episode
+    from qdbench.tasks.robot_task import RobotTask
 
 
 def replay(
@@ -37,23 +39,38 @@ def replay(
     """
     stored = run if isinstance(run, StoredRun) else load(run)
     trust, sample = checked_flag("trust", trust), checked_count("sample", sample, 0)
-    if task is not None and not isinstance(task, Task):
-        raise InvalidInput(f"the task is {shown(task)}; give an object with the members of qdbench.Task")
-    task = task or stored.make_task(trust=trust)
-    if task.fingerprint != stored.record.task.fingerprint:
-        raise InvalidInput(
-            f"{stored.path} was made with fingerprint {stored.record.task.fingerprint}, but the task here "
-            f"has {task.fingerprint}; its episodes cannot be simulated in the same way"
-        )
-    rollout = getattr(task, "rollout", None)
-    if rollout is None:
-        raise InvalidInput(f"{task.name} has no robot, so there is no episode to replay")
+    walking = replayable_task(stored, task, trust=trust)
     row = elite_row(stored.archive, elite, cell)
     seeds = stored.archive.seeds[row][stored.archive.evaluations[row] >= 0]
     if sample >= len(seeds):
         raise InvalidInput(f"the sample is {sample}, but elite {row} has {len(seeds)}, numbered from 0")
-    episode: Episode = rollout(stored.archive.elites.solutions[row], int(seeds[sample]))
-    return episode
+    return walking.rollout(stored.archive.elites.solutions[row], int(seeds[sample]))
+
+
+def replayable_task(run: StoredRun, task: Task | None = None, *, trust: bool = False) -> RobotTask:
+    """Return the task of a run, or the one given for it, if its episodes can be simulated again."""
+    if task is not None and not isinstance(task, Task):
+        raise InvalidInput(f"the task is {shown(task)}; give an object with the members of qdbench.Task")
+    found: Any = task or run.make_task(trust=trust)
+    if found.fingerprint != run.record.task.fingerprint:
+        raise InvalidInput(
+            f"{run.path} was made with fingerprint {run.record.task.fingerprint}, but the task here "
+            f"has {found.fingerprint}; its episodes cannot be simulated in the same way"
+        )
+    if not hasattr(found, "rollout"):
+        raise InvalidInput(f"{found.name} has no robot, so there is no episode to replay")
+    walking: RobotTask = found
+    return walking
+
+
+def ghosts(run: StoredRun, task: RobotTask, row: int, n: int, *, workers: int | None = None) -> list[Episode]:
+    """Return episodes of an elite under `n` other seeds: those of its first `n` re-evaluations.
+
+    If the run was corrected, they are exactly the stored re-evaluations.
+    """
+    record, elites = run.record, run.archive.elites
+    seeds = reevaluation_seeds(record.seed, record.algorithm.name, int(elites.evaluations[row, 0]), n)
+    return task.rollouts(np.repeat(elites.solutions[row][None], n, axis=0), seeds, workers=workers)
 
 
 def elite_row(

@@ -13,7 +13,8 @@ from qdbench.policy import Parameters
 from qdbench.robots.anatomy import Anatomy
 from qdbench.seeds import Seeds
 from qdbench.simulation.loop import evaluate
-from qdbench.simulation.recorders import EpisodeRecorder
+from qdbench.simulation.recorders import EpisodeRecorder, Trace
+from qdbench.tasks.contract import Evaluations
 from qdbench.tasks.robot_task import RobotTask
 
 
@@ -44,19 +45,23 @@ class Episode:
     If the simulation diverged, the last row is NaN, here and in the arrays of state and bodies."""
 
 
-def rollout(task: RobotTask, solution: Parameters, seeds: Seeds) -> Episode:
-    """Record the episode of one checked solution, (1, parameters); see `RobotTask.rollout`."""
-    recorder = EpisodeRecorder(1)
-    evaluation = evaluate(task, solution, seeds, workers=1, recorder=recorder)
-    (trace,), valid, robot = recorder.traces, bool(evaluation.valid[0]), task.anatomy
+def rollouts(task: RobotTask, solutions: Parameters, seeds: Seeds, workers: int = 1) -> list[Episode]:
+    """Record the episodes of checked solutions, (n, parameters), each under its own seed."""
+    recorder = EpisodeRecorder(len(solutions))
+    found = evaluate(task, solutions, seeds, workers=workers, recorder=recorder)
+    return [_episode(task, trace, found, row) for row, trace in enumerate(recorder.traces)]
+
+
+def _episode(task: RobotTask, trace: Trace, found: Evaluations, row: int) -> Episode:
+    valid, robot = bool(found.valid[row]), task.anatomy
     qpos, qvel, rewards = np.stack(trace.qpos), np.stack(trace.qvel), np.stack(trace.rewards)
     positions, orientations, centre_of_mass = _kinematics(robot, qpos)
     if not valid:  # what MuJoCo shows after its reset is not a result
         for rows in (qpos, qvel, rewards, positions, orientations, centre_of_mass):
             rows[-1] = np.nan
     return Episode(
-        fitness=float(evaluation.fitness[0]),
-        descriptor=evaluation.descriptors[0],
+        fitness=float(found.fitness[row]),
+        descriptor=found.descriptors[row],
         steps=len(trace.actions),
         valid=valid,
         time=np.arange(len(qpos), dtype=np.float64) * robot.control_step,

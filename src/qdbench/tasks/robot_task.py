@@ -293,7 +293,18 @@ class RobotTask:
         solutions = checked_solutions(self.name, solution, self.n_parameters)
         if len(solutions) != 1:
             raise InvalidInput(f"a rollout is of one solution, not {len(solutions)}; give one row")
-        return simulation.rollout(self, solutions, checked_seeds([seed], 1))
+        return simulation.rollouts(self, solutions, checked_seeds([seed], 1))[0]
+
+    def rollouts(
+        self, solutions: Parameters, seeds: ArrayLike, *, workers: int | None = None
+    ) -> list[Episode]:
+        """Return the episodes of several solutions, step by step, each under its own seed."""
+        from qdbench import simulation
+
+        checked = checked_solutions(self.name, solutions, self.n_parameters)
+        return simulation.rollouts(
+            self, checked, checked_seeds(seeds, len(checked)), checked_workers(workers)
+        )
 
 
 def _records(task: str, name: str, given: Iterable[Any], kind: type[Term]) -> tuple[Any, ...]:
