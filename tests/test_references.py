@@ -355,3 +355,29 @@ def test_the_check_of_shipped_files_notices_what_does_not_follow(shipped: Path) 
     for name in ("qd_score", "corrected_coverage", "qd_score_loss"):
         with pytest.raises(AssertionError):
             require_consistent(values | {name: values[name] + 0.5}, run)
+
+
+def test_the_leaderboard_has_every_task_and_algorithm_and_the_best_first(
+    shipped: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("qdbench.paper.references.SHIPPED", tmp_path / "none")
+    found = qdbench.leaderboard("quick", references=shipped)
+    by_task = {row[0].strip("*`"): row[1:] for row in found.rows}
+    assert list(by_task) in (list(TASKS), ["all", *TASKS])
+    for task in TASKS:
+        scores = {}
+        for column, algorithm in enumerate(found.algorithms):
+            one = read_reference(shipped / f"quick-v1/{task}/{algorithm}.json")
+            values = sorted(one.values_of(run)["corrected_qd_score"] for run in one.runs)
+            scores[algorithm] = np.mean(values[1:-1])  # five seeds: one fifth off either end
+            shown = by_task[task][column].split()[0].strip("*")
+            assert float(shown) == pytest.approx(scores[algorithm], rel=0.01)
+        bold = [name for name, cell in zip(found.algorithms, by_task[task], strict=True) if "**" in cell]
+        assert bold == [max(scores, key=lambda name: scores[name])]
+    assert any("no reference results yet: " in note and "walker_uni" in note for note in found.notes)
+    lines = found.markdown().splitlines()
+    assert sum(line.startswith("| `") for line in lines) == len(TASKS)
+    with pytest.raises(InvalidInput, match="there are no reference results of the standard scale"):
+        qdbench.leaderboard("standard", references=shipped)
+    with pytest.raises(QdbenchError, match="did you mean 'quick'"):
+        qdbench.leaderboard("quik")

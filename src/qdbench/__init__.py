@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from qdbench.experiments.replaying import replay
     from qdbench.experiments.runs import run
     from qdbench.experiments.verifying import verify
+    from qdbench.paper.leaderboard import leaderboard
     from qdbench.paper.references import references
     from qdbench.paper.reproduce import reproduce
     from qdbench.paper.suite import suite
@@ -78,6 +79,7 @@ _HOME = {
     "compare": "qdbench.analysis.compare",
     "correct": "qdbench.experiments.correcting",
     "evaluation_seeds": "qdbench.seeds",
+    "leaderboard": "qdbench.paper.leaderboard",
     "load": "qdbench.store.loading",
     "make": "qdbench.tasks.registry",
     "measure": "qdbench.analysis.measured",
@@ -120,6 +122,7 @@ __all__ = [
     "compare",
     "correct",
     "evaluation_seeds",
+    "leaderboard",
     "load",
     "make",
     "measure",

@@ -36,6 +36,13 @@ ReferencesFolder = Annotated[
         show_default="those of this package",
     ),
 ]
+ScaleName = Annotated[
+    Literal["quick", "standard", "paper"],
+    typer.Option(
+        help="Size of the experiment, for one algorithm on two cores: about ten minutes, two to three "
+        "hours, or many weeks."
+    ),
+]
 
 
 @app.command()
@@ -47,13 +54,7 @@ def suite(
             help="Names from `qdbench algorithms`, or package.module:Class for your own.",
         ),
     ],
-    scale: Annotated[
-        Literal["quick", "standard", "paper"],
-        typer.Option(
-            help="Size of the experiment, for one algorithm on two cores: about ten minutes, two to three "
-            "hours, or many weeks."
-        ),
-    ] = "quick",
+    scale: ScaleName = "quick",
     tasks: Annotated[
         list[str] | None,
         typer.Option(

@@ -1,0 +1,39 @@
+"""The command `leaderboard`: the reference results as one table."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from qdbench.cli import terminal
+from qdbench.cli.app import AsJson, app
+from qdbench.cli.suite import ReferencesFolder, ScaleName
+
+
+@app.command()
+def leaderboard(
+    scale: ScaleName = "quick",
+    folder: ReferencesFolder = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown/--no-markdown", help="Print the table as Markdown.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the corrected QD scores of all reference results, the best algorithm first."""
+    from qdbench.paper.leaderboard import leaderboard as table_of
+    from qdbench.store.plain import as_json as plain
+
+    found = table_of(scale, references=folder)
+    if as_json:
+        return terminal.print_json(plain(found))
+    if markdown:
+        return terminal.out.print(found.markdown(), soft_wrap=True, markup=False, highlight=False)
+    table = terminal.table("task", *found.algorithms)
+    for row in found.rows:
+        table.add_row(*(cell.replace("*", "").replace("`", "") for cell in row))
+    terminal.out.print(found.title, soft_wrap=True)
+    terminal.out.print(table)
+    for note in found.notes:
+        terminal.out.print(note.replace("`", ""), soft_wrap=True)
+    return terminal.out.print(f"Next: qdbench suite YOUR_ALGORITHM --scale {scale}")
