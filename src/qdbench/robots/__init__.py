@@ -188,7 +188,8 @@ HEXAPOD = Robot(
     start="start",
     feet=("foot_0", "foot_1", "foot_2", "foot_3", "foot_4", "foot_5"),
     control_step=0.02,
-    physics_steps=2,
+    physics_steps=3,
+    exact_contacts=True,
 )
 
 ROBOTS = {robot.name: robot for robot in (HOPPER, WALKER, HALFCHEETAH, ANT, HUMANOID, HEXAPOD)}

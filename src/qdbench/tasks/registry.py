@@ -149,7 +149,7 @@ _NINE = (
     ),
     RobotTask(
         name="hexapod_uni",
-        version=2,
+        version=3,
         robot=robots.HEXAPOD,
         observation=_HEXAPOD,
         rewards=(forward(5.0, of="root", top_speed=2.0), survive(1.0), torque(0.05)),
@@ -188,7 +188,7 @@ _NINE = (
     ),
     RobotTask(
         name="hexapod_omni",
-        version=2,
+        version=3,
         robot=robots.HEXAPOD,
         observation=_HEXAPOD,
         rewards=(survive(1.0), torque(0.05)),
