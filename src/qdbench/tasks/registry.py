@@ -132,7 +132,7 @@ _NINE = (
         descriptor_bounds=(_SHARE,) * 4,
         cells=(5,) * 4,
         reset_noise=0.1,
-        fitness_per_step=(0.015, 1.8),
+        fitness_per_step=(0.084, 1.8),
     ),
     RobotTask(
         name="humanoid_uni",
@@ -158,7 +158,7 @@ _NINE = (
         descriptor_bounds=(_SHARE,) * 6,
         cells=(5,) * 6,
         reset_noise=0.1,
-        fitness_per_step=(0.17, 3.0),
+        fitness_per_step=(0.26, 3.0),
     ),
     RobotTask(
         name="ant_omni",
@@ -170,7 +170,7 @@ _NINE = (
         ending=healthy(0.2, 1.0),
         reach=Reach(speed=0.6, cell=0.6),
         reset_noise=0.1,
-        fitness_per_step=(-0.58, 1.0),
+        fitness_per_step=(-0.78, 1.0),
         remark_on_max_fitness="Standing still without torque reaches the maximum fitness of ant_omni: "
         "max fitness says little here.",
     ),
@@ -196,7 +196,7 @@ _NINE = (
         ending=healthy(0.05, 1.0, tilt=45.0),
         reach=Reach(speed=0.25, cell=0.1),
         reset_noise=0.1,
-        fitness_per_step=(0.12, 1.0),
+        fitness_per_step=(0.22, 1.0),
     ),
 )
 
