@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from qdbench.experiments.replaying import replay
     from qdbench.experiments.runs import run
     from qdbench.experiments.verifying import verify
+    from qdbench.exports.exporting import export, load_policy
+    from qdbench.exports.policies import ExportedPolicy
     from qdbench.paper.references import references
     from qdbench.paper.reproduce import reproduce
     from qdbench.paper.suite import suite
@@ -61,6 +63,7 @@ _HOME = {
     "Episode": "qdbench.simulation",
     "Evaluated": "qdbench.archives.evaluated",
     "Evaluations": "qdbench.tasks.contract",
+    "ExportedPolicy": "qdbench.exports.policies",
     "FunctionTask": "qdbench.tasks.function_task",
     "Grid": "qdbench.archives.geometry",
     "InvalidInput": "qdbench.errors",
@@ -78,7 +81,9 @@ _HOME = {
     "compare": "qdbench.analysis.compare",
     "correct": "qdbench.experiments.correcting",
     "evaluation_seeds": "qdbench.seeds",
+    "export": "qdbench.exports.exporting",
     "load": "qdbench.store.loading",
+    "load_policy": "qdbench.exports.exporting",
     "make": "qdbench.tasks.registry",
     "measure": "qdbench.analysis.measured",
     "plot": "qdbench.reports.plot",
@@ -104,6 +109,7 @@ __all__ = [
     "Episode",
     "Evaluated",
     "Evaluations",
+    "ExportedPolicy",
     "FunctionTask",
     "Grid",
     "InvalidInput",
@@ -120,7 +126,9 @@ __all__ = [
     "compare",
     "correct",
     "evaluation_seeds",
+    "export",
     "load",
+    "load_policy",
     "make",
     "measure",
     "plot",

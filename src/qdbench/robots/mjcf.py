@@ -45,10 +45,10 @@ def complete_mjcf(robot: Robot, filled: Collection[str] = ()) -> str:
     for foot in robot.feet:
         which = "geom2" if foot in geoms else "body2"
         parts = {"geom1": str(robot.floor), which: foot, "data": "force", "reduce": "netforce"}
-        ET.SubElement(sensors, "contact", name=foot_sensor(foot), **parts)
+        ET.SubElement(sensors, "contact", parts, name=foot_sensor(foot))
     for field in sorted(filled):
         element, of = _SENSORS[field]
-        ET.SubElement(sensors, element, name=f"qdbench {field}", **of)
+        ET.SubElement(sensors, element, of, name=f"qdbench {field}")
     ET.indent(root)
     text = ET.tostring(root, encoding="unicode") + "\n"
     if _bytes(mujoco.MjModel.from_xml_string(text)) != _bytes(compile_robot(robot, filled).model):
@@ -63,8 +63,8 @@ def _exact_contacts(root: ET.Element, robot: Robot, step: float) -> None:
     """Replace all time constants, and MuJoCo's own, as `Robot.exact_contacts` says."""
     usual = ET.Element("default")  # before all others, which may say something else
     root.insert(0, usual)
-    for element in ("geom", "joint", "pair", "tendon"):
-        ET.SubElement(usual, element, {_SOLREF[element]: _MUJOCO_S_SOLREF})
+    for kind in ("geom", "joint", "pair", "tendon"):
+        ET.SubElement(usual, kind, {_SOLREF[kind]: _MUJOCO_S_SOLREF})
     for element in root.iter():
         name = _SOLREF.get(element.tag, "")
         solref = np.array(element.get(name, "-1 -1").split(), np.float64)
