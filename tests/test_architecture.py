@@ -61,6 +61,7 @@ ONLY_IN = {
 LAZY = {
     ("tasks", "simulation"),  # Task.evaluate reaches the engine when it is called
     ("experiments", "simulation"),  # the type of a replayed episode
+    ("store", "exports"),  # a stored archive is handed to other libraries
     ("store", "tasks"),  # a stored run makes its task again when it is asked for
 }
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from qdbench.experiments.verifying import verify
     from qdbench.exports.exporting import export, load_policy
     from qdbench.exports.policies import ExportedPolicy
+    from qdbench.exports.ribs_archives import from_ribs
+    from qdbench.exports.tables import from_pandas
     from qdbench.paper.references import references
     from qdbench.paper.reproduce import reproduce
     from qdbench.paper.suite import suite
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from qdbench.robots import Robot, read_mjcf
     from qdbench.seeds import evaluation_seeds, stream
     from qdbench.simulation import Episode
+    from qdbench.store.archive_file import StoredArchive
     from qdbench.store.loading import StoredRun, load
     from qdbench.tasks.contract import Evaluations, Task
     from qdbench.tasks.function_task import FunctionTask
@@ -73,6 +76,7 @@ _HOME = {
     "Reach": "qdbench.tasks.reach",
     "Robot": "qdbench.robots",
     "RobotTask": "qdbench.tasks.robot_task",
+    "StoredArchive": "qdbench.store.archive_file",
     "StoredRun": "qdbench.store.loading",
     "TASKS": "qdbench.tasks.registry",
     "Task": "qdbench.tasks.contract",
@@ -82,6 +86,8 @@ _HOME = {
     "correct": "qdbench.experiments.correcting",
     "evaluation_seeds": "qdbench.seeds",
     "export": "qdbench.exports.exporting",
+    "from_pandas": "qdbench.exports.tables",
+    "from_ribs": "qdbench.exports.ribs_archives",
     "load": "qdbench.store.loading",
     "load_policy": "qdbench.exports.exporting",
     "make": "qdbench.tasks.registry",
@@ -119,6 +125,7 @@ __all__ = [
     "Reach",
     "Robot",
     "RobotTask",
+    "StoredArchive",
     "StoredRun",
     "Task",
     "UnknownName",
@@ -127,6 +134,8 @@ __all__ = [
     "correct",
     "evaluation_seeds",
     "export",
+    "from_pandas",
+    "from_ribs",
     "load",
     "load_policy",
     "make",

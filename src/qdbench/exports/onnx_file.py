@@ -29,8 +29,8 @@ def write(path: Path, policy: ExportedPolicy) -> None:
     n_bytes = policy.solutions.nbytes
     if n_bytes > MOST_BYTES:
         raise InvalidInput(
-            f"{len(policy):,} policies take {n_bytes / 1e9:.1f} GB, but an ONNX file at most 2 GB; use the format "
-            "npz, or export fewer"
+            f"{len(policy):,} policies take {n_bytes / 1e9:.1f} GB, an ONNX file at most 2 GB; use npz, or "
+            "export fewer"
         )
     n_layers, several = len(policy.facts.network.sizes) - 1, len(policy) > 1
     tensors = []
