@@ -35,7 +35,7 @@ def policies_of(
     if not isinstance(walking, RobotTask):
         raise InvalidInput(f"{walking.name} is no RobotTask, so it has no policy to export")
     archive, rows = run.archive, slice(None)
-    if elite != "all" or cell is not None:
+    if not is_all(elite, cell):
         row = elite_row(archive, elite, cell)  # type: ignore[arg-type]  # with a cell, it does not count
         rows = slice(row, row + 1)
     if not len(archive):
@@ -47,6 +47,11 @@ def policies_of(
         cells=archive.cells[rows],
         steps=archive.steps[rows].astype(np.int64),
     )
+
+
+def is_all(elite: object, cell: object) -> bool:
+    """Return whether all elites are meant."""
+    return isinstance(elite, str) and elite == "all" and cell is None
 
 
 def facts_of(run: StoredRun, task: RobotTask) -> PolicyFacts:

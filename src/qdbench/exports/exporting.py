@@ -49,10 +49,10 @@ def export(
     layout of the observation, all facts about the task, and the robot's MJCF. `mjcf` writes the latter to a
     file of its own, too. `out` is by default policy.npz (.onnx, .safetensors), or policies.npz for all.
     """
-    from qdbench.exports.describing import policies_of
+    from qdbench.exports.describing import is_all, policies_of
 
     stored = run if isinstance(run, StoredRun) else load(run)
-    path, body = target(to, out, mjcf, several=elite == "all" and cell is None)
+    path, body = target(to, out, mjcf, several=is_all(elite, cell))
     write(policies_of(stored, elite, cell, task, trust=trust), path, body)
     return path
 

@@ -61,9 +61,8 @@ class ExportedPolicy:
     def act(self, observations: NDArray[np.float32], elite: int = 0) -> NDArray[np.float32]:
         """Return the actions of one of the policies for a batch of observations, (batch, actions)."""
         parameters = self.solutions[self._row(elite)]
-        return self.network.act(
-            np.broadcast_to(parameters, (len(observations), len(parameters))), observations
-        )
+        batch = len(observations) if isinstance(observations, np.ndarray) and observations.ndim else 0
+        return self.network.act(np.broadcast_to(parameters, (batch, len(parameters))), observations)
 
     def to_torch(self, elite: int = 0) -> Any:
         """Return one of the policies as a `torch.nn.Sequential`, for example to train it further."""
