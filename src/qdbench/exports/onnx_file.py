@@ -32,23 +32,20 @@ def write(path: Path, policy: ExportedPolicy) -> None:
             f"{len(policy):,} policies take {n_bytes / 1e9:.1f} GB, an ONNX file at most 2 GB; use npz, or "
             "export fewer"
         )
-    n_layers, several = len(policy.facts.network.sizes) - 1, len(policy) > 1
-    tensors = []
-    for i, (weights, biases) in enumerate(policy.layers()):
-        tensors.append(_tensor(onnx, f"weights_{i}", weights if several else weights[0]))
-        tensors.append(_tensor(onnx, f"biases_{i}", biases[:, None] if several else biases[0]))
-    if several:
-        tensors.append(onnx.helper.make_tensor(AXIS, onnx.TensorProto.INT64, [1], [1]))
-    sizes = policy.facts.network.sizes
-    inputs, outputs = _ends(onnx, sizes, several)
-    graph = onnx.helper.make_graph(_nodes(onnx, n_layers, several), "policy", inputs, outputs, tensors)
+    sizes, several = policy.facts.network.sizes, len(policy) > 1
+    nodes, ends = _nodes(onnx, len(sizes) - 1, several), _ends(onnx, sizes, several)
     model = onnx.helper.make_model(
-        graph,
+        onnx.helper.make_graph(nodes, "policy", *ends),
         ir_version=IR,
         opset_imports=[onnx.helper.make_opsetid("", OPSET)],
         producer_name="qdbench",
         producer_version=qdbench.__version__,
     )
+    for i, (weights, biases) in enumerate(policy.layers()):
+        _add(onnx, model, f"weights_{i}", weights if several else weights[0])
+        _add(onnx, model, f"biases_{i}", biases[:, None] if several else biases[0])
+    if several:
+        model.graph.initializer.append(onnx.helper.make_tensor(AXIS, onnx.TensorProto.INT64, [1], [1]))
     onnx.helper.set_model_props(model, texts_of(policy))
     write_bytes(path, model.SerializeToString())
 
@@ -81,9 +78,10 @@ def _nodes(onnx: Any, n_layers: int, several: bool) -> list[Any]:
     return nodes
 
 
-def _tensor(onnx: Any, name: str, array: NDArray[np.float32]) -> Any:
-    data = np.ascontiguousarray(array, "<f4").tobytes()
-    return onnx.helper.make_tensor(name, onnx.TensorProto.FLOAT, array.shape, data, raw=True)
+def _add(onnx: Any, model: Any, name: str, array: NDArray[np.float32]) -> None:
+    """Add an array to a model; in place, because onnx's own function copies a gigabyte several times."""
+    kind, data = onnx.TensorProto.FLOAT, np.ascontiguousarray(array, "<f4").tobytes()
+    model.graph.initializer.add(name=name, data_type=kind, dims=array.shape, raw_data=data)
 
 
 def read(path: Path) -> ExportedPolicy:
