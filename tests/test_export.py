@@ -349,6 +349,7 @@ def test_forged_facts_are_refused(
     [
         ("weights_0", lambda a: a[:, :, :-1], "weights 0 is"),
         ("weights_1", lambda a: a * np.nan, "not finite"),
+        ("weights_3", lambda a: np.zeros((1, 3, 3), np.float32), "biases_3"),
         ("fitness", lambda a: a[:0], "it has no policy"),
         ("fitness", lambda a: a * np.inf, "not finite, or too large"),
         ("seeds", lambda a: a.astype(np.int64), "seeds is"),

@@ -88,7 +88,8 @@ def load_policy(path: str | Path) -> ExportedPolicy:
     """Return the policies in a file that `qdbench.export` wrote. Everything in it is checked, nothing is run.
 
     On the same CPU with the same versions a policy gives exactly the fitness that it was found with:
-    `policy.task.evaluate(policy.solutions, policy.elites.seeds[:, 0])`.
+    `policy.task.evaluate(policy.solutions, policy.elites.seeds[:, 0])`. The fitness of a policy with several
+    evaluations is their mean.
     """
     path = checked_path("the file of a policy", path)
     return _files_of(path).read(path)

@@ -118,6 +118,8 @@ def joined(facts: Any, mjcf: str, columns: Arrays, layers: Layers) -> ExportedPo
     if not n:
         raise ValueError("it has no policy")
     evaluations = within(columns, "evaluations", (n, None), -1, max(known.evaluations, 1))
+    if len(layers) != len(policy.sizes) - 1:
+        raise ValueError(f"it has {len(layers)} layers, its network {len(policy.sizes) - 1}")
     parts = []
     for i, (n_in, n_out) in enumerate(pairwise(policy.sizes)):
         layer = dict(zip((f"weights {i}", f"biases {i}"), layers[i], strict=True))

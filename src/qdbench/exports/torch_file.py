@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdbench.errors import InvalidInput
-from qdbench.exports.policies import ExportedPolicy, Layers, from_texts, texts_of
+from qdbench.exports.policies import FORMAT, ExportedPolicy, Layers, from_texts, texts_of
 from qdbench.store.files import damage_named, open_to_read, require_format, write_bytes
 
 LENGTH = 8  # bytes before the header
@@ -47,7 +47,7 @@ def read(path: Path) -> ExportedPolicy:
             raise ValueError(str(error)) from None
         texts = json.loads(data[LENGTH : LENGTH + int.from_bytes(data[:LENGTH], "little")])["__metadata__"]
         found = int(texts["format"])
-    require_format(path, found, 1)
+    require_format(path, found, FORMAT)
     with damage_named(path):
         layers: Layers = []
         for i in range(len(arrays) // 2):
