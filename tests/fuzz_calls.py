@@ -143,7 +143,7 @@ FITTING = {
     "seeds": "0-1", "evaluations": "8", "seconds": "0", "batch_size": "4", "settings": "batch_size=4",
     "reset_noise": "0.1", "episode_length": "5", "task_settings": "cells=3x3", "workers": "1", "elite": "0",
     "cell": "1", "index": "0", "interval": "pooled", "on": "grid", "name": "a", "title": "a",
-    "reevaluations": "2", "corrections": "1", "elites": "2", "random": "2",
+    "reevaluations": "2", "corrections": "1", "elites": "2", "random": "2", "to": "onnx", "mjcf": "x.xml",
     "solutions": "results/sphere/map_elites/seed-0/archive.npz",
 }  # fmt: skip
 """Values that fit, by the names of parameters: only what passes the first checks reaches the others."""
@@ -165,7 +165,7 @@ def odd_line(rng: Rng, known: dict[str, list[Any]], runs: list[str]) -> list[str
     words = [*WORDS, *runs * 3]
 
     def word(parameter: str = "") -> str:
-        if rng.random() < 0.5 and parameter in ("runs", "results"):
+        if rng.random() < 0.5 and parameter in ("run", "runs", "results"):
             return runs[int(rng.integers(len(runs)))]
         if rng.random() < 0.5 and parameter in FITTING:
             return FITTING[parameter]

@@ -224,6 +224,7 @@ def file_targets(folder: Path) -> list[Target]:
     (folder / "empty").mkdir(exist_ok=True)
     (folder / "file.txt").write_text("a file")
     (folder / "robot.xml").write_text(HOPPER.mjcf)
+    policy = qdbench.export(robot, out=folder / "policy.npz")
     measuring: Keywords = {"tasks": (), "interval": "fixed", "on": "own", "progress": nothing}
     a_run: Keywords = {
         "task": SPHERE, "algorithm": "map_elites", "seed": 1, "evaluations": 16, "seconds": None,
@@ -241,6 +242,12 @@ def file_targets(folder: Path) -> list[Target]:
         "references": folder / "empty", "workers": 1, "say": nothing, "progress": nothing,
         "on_iteration": None, "iso_sigma": 0.1,
     }  # fmt: skip
+    exported: Keywords = {
+        "elite": 0, "cell": None, "to": "npz", "out": folder / "out/policy.npz", "task": None, "trust": False,
+        "mjcf": folder / "out/ant.xml",
+    }  # fmt: skip
+    observed = {"observations": np.zeros((2, task.policy.sizes[0]), np.float32), "elite": 0}
+    frame = sphere.archive.to_pandas(solutions=True)
     empty, out, a_file = folder / "empty", folder / "out", folder / "file.txt"
     out.mkdir(exist_ok=True)
     return [
@@ -248,6 +255,13 @@ def file_targets(folder: Path) -> list[Target]:
         Target("load", qdbench.load, {"path": sphere.path}),
         Target("StoredRun.make_task", sphere.make_task, {"trust": False}, 1),
         Target("replay", qdbench.replay, {"run": robot.path, **replayed}, 6),
+        Target("export", qdbench.export, {"run": robot.path, **exported}, 6),
+        Target("load_policy", qdbench.load_policy, {"path": policy}),
+        Target("ExportedPolicy.act", qdbench.load_policy(policy).act, observed),
+        Target("ExportedPolicy.make_task", qdbench.load_policy(policy).make_task, {"trust": False}, 1),
+        Target("StoredArchive.to_pandas", sphere.archive.to_pandas, {"solutions": True}),
+        Target("from_pandas", qdbench.from_pandas, {"frame": frame}),
+        Target("from_ribs", qdbench.from_ribs, {"archive": sphere.archive.to_ribs()}),
         Target("correct", qdbench.correct, {"runs": sphere.path, "reevaluations": 2, **again}),
         Target("verify", qdbench.verify, {"runs": sphere.path, "elites": 2, "task": None, **again}),
         Target("measure", qdbench.measure, {"results": sphere.path, **measuring}, 4),

@@ -33,6 +33,9 @@ ARROWS = {
         "errors", "checks", "sources", "seeds", "policy", "tasks", "archives", "algorithms", "metrics",
         "store",
     },
+    "exports": {
+        "errors", "checks", "policy", "robots", "tasks", "archives", "algorithms", "store", "experiments",
+    },
     "analysis": {"errors", "checks", "seeds", "archives", "metrics", "store"},
     "reports": {"errors", "checks", "spelling", "archives", "metrics", "store", "analysis"},
     "paper": {
@@ -46,14 +49,19 @@ ONLY_IN = {
     "rich": {"cli"},
     "typer": {"cli"},
     "threadpoolctl": {"simulation", "experiments"},
-    "mujoco": {"robots", "tasks", "simulation", "reports", "cli"},
+    "mujoco": {"robots", "tasks", "simulation", "reports", "exports", "cli"},
     "scipy": {"archives", "analysis", "reports"},
     "filelock": {"store"},
-    "ribs": {"algorithms"},
+    "ribs": {"algorithms", "exports"},
+    "onnx": {"exports"},
+    "safetensors": {"exports"},
+    "torch": {"exports"},
+    "pandas": {"store", "exports"},
 }
 LAZY = {
     ("tasks", "simulation"),  # Task.evaluate reaches the engine when it is called
     ("experiments", "simulation"),  # the type of a replayed episode
+    ("store", "exports"),  # a stored archive is handed to other libraries
     ("store", "tasks"),  # a stored run makes its task again when it is asked for
 }
 

@@ -46,6 +46,11 @@ def prepare(page: Path, folder: Path) -> None:
         (folder / "torch/utils").mkdir(parents=True)
         (folder / "torch/utils/tensorboard.py").write_text(WRITER)
         (folder / "wandb.py").write_text(WANDB)
+    if page.name == "exporting.md":
+        copytree(ROOT / "examples", folder / "examples")
+        run = qdbench.run(qdbench.make("hopper_uni", episode_length=50), evaluations=64, out=folder / "made")
+        for to, ending in (("npz", "npz"), ("onnx", "onnx"), ("torch", "safetensors")):
+            qdbench.export(run, to=to, out=folder / f"policy.{ending}")  # type: ignore[arg-type]
     if page.name == "algorithms.md":
         (folder / "my_algorithms.py").write_text(blocks(page, "python")[0])
         copytree(ROOT / "examples", folder / "examples")
@@ -72,6 +77,8 @@ SESSIONS = [(page, block) for page in RUN_ALONE for block in blocks(page, "conso
 
 @pytest.mark.parametrize(("page", "code"), SNIPPETS, ids=lambda x: x.name if isinstance(x, Path) else "")
 def test_snippets_run(page: Path, code: str, tmp_path: Path) -> None:
+    if page.name == "exporting.md" and "import torch" in code:
+        pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'qdbench[torch]'")
     prepare(page, tmp_path)
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

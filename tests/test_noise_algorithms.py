@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import qdbench
+from conftest import Cli
 from qdbench import Evaluated, InvalidInput
 from qdbench.algorithms import registry
 from qdbench.algorithms.adaptive_sampling import AdaptiveSampling
@@ -17,6 +20,12 @@ from qdbench.algorithms.me_delta import MeDelta
 from qdbench.algorithms.me_weighted import MeWeighted
 from qdbench.algorithms.parallel_adaptive_sampling import ParallelAdaptiveSampling
 from qdbench.algorithms.sampling import Sampling
+from qdbench.experiments.evaluators import Threads
+from qdbench.experiments.one_run import Job, Settings
+from qdbench.experiments.plan import plan_for
+from qdbench.experiments.runs import check_jobs
+from qdbench.store.record import Target
+from running import results
 from small_problem import problem
 
 
@@ -40,6 +49,63 @@ class Told:
         self.algorithm.tell(Evaluated(asked, fitness, where, numbers, numbers.astype(np.uint64)))  # type: ignore[attr-defined]
         self.n += n
         return n
+
+
+FEWER = {"samples": 4}
+NOISE: dict[str, dict[str, Any]] = {
+    "me_sampling": FEWER,
+    "me_weighted": FEWER,
+    "me_delta": FEWER,
+    "deep_grid": {"depth": 4},
+    "adaptive_sampling": {"max_samples": 16},
+    "archive_sampling": {},
+    "parallel_adaptive_sampling": {},
+    "extract_me": {},
+    "me_random": {},
+}
+
+
+@pytest.mark.parametrize("name", NOISE)
+def test_one_worker_and_two_give_the_same(name: str, tmp_path: Path) -> None:
+    """On a robot: functions are evaluated in one thread anyway."""
+    task = qdbench.make("hopper_uni", episode_length=12, cells=(12,), hidden=(8,), reset_noise=0.3)
+    sizes: dict[str, Any] = {"evaluations": 240, "batch_size": 24, **NOISE[name]}
+    one, two = (
+        qdbench.run(task, name, out=tmp_path / str(workers), workers=workers, **sizes) for workers in (1, 2)
+    )
+    assert [run.record.environments[0].workers for run in (one, two)] == [1, 2]
+    assert results(one.path) == results(two.path)
+    assert len(one.archive) > 1
+
+
+DEEP = [name for name in NOISE if name != "me_random"]
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_memory_that_cannot_fit_is_refused_before_the_work(name: str, tmp_path: Path) -> None:
+    """With the sentence of the container itself, as the algorithm would build it for this task."""
+    task = qdbench.make("humanoid_omni")
+    chosen: dict[str, Any] = {"memory_gb": 0.5}
+    plan = plan_for(task, "humanoid_omni", name, chosen, seed=0)
+    settings = Settings(evaluators=Threads(1))
+    sentence = r"10,000 cells may need [\d.]+ GB, more than memory_gb=0\.5"
+    with pytest.raises(InvalidInput, match=sentence) as early:
+        check_jobs([Job(plan, tmp_path / "x", Target(8))], settings)
+    with pytest.raises(InvalidInput) as late:
+        plan.build()
+    assert str(early.value) == str(late.value)
+    with pytest.raises(InvalidInput, match=sentence):
+        qdbench.run(task, name, evaluations=8, out=tmp_path / "runs", **chosen)
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_task_is_looked_at(cli: Cli) -> None:
+    """hopper_uni fits into the memory, hexapod_uni does not: nothing is begun."""
+    tasks = ["--tasks", "hopper_uni,hexapod_uni", "--seeds", "100"]
+    done = cli("suite", "deep_grid", *tasks, "--set", "depth=32", "--name", "deep")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("qdbench: depth 32 of 15,625 cells may need 32.")
+    assert not list(cli.folder.rglob("run.json"))
 
 
 def made(kind: Any, **options: Any) -> tuple[Any, Told]:

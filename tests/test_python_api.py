@@ -121,7 +121,7 @@ def test_the_ghosts_of_an_elite_are_its_re_evaluations(tmp_path: Path) -> None:
 
 def test_what_cannot_be_replayed_is_told(tmp_path: Path) -> None:
     run = qdbench.run("qdbench.tasks.sphere:task", evaluations=256, out=tmp_path)
-    with pytest.raises(InvalidInput, match="has no robot, so there is no episode to replay"):
+    with pytest.raises(InvalidInput, match="has no robot, so it has neither episodes"):
         qdbench.replay(run)
     with pytest.raises(InvalidInput, match="its episodes cannot be simulated in the same way"):
         qdbench.replay(ant_run(tmp_path), task=qdbench.make("ant_omni"))

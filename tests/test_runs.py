@@ -190,6 +190,9 @@ BAD_INPUT = {
     "--seconds": ["run", "ant_omni", "--seconds", "-1"],
     "--jobs": ["run", "ant_omni", "--jobs", "0", "--evaluations", "9"],
     "workers is 0": ["run", "ant_omni", "--workers", "0", "--evaluations", "9"],
+    "may need 31.3 GB, more than memory_gb=4; give a depth of at most 4, or memory_gb=32": [
+        "run", "humanoid_omni", "--algorithm", "deep_grid", "--evaluations", "9",
+    ],
     "episode_length is 0": ["run", "ant_omni", "--episode-length", "0", "--evaluations", "9"],
     "cannot name a folder": ["run", "ant_omni", "--name", "../up", "--evaluations", "9"],
     "cannot load the algorithm 'no.where:X'": [

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from qdbench.experiments.replaying import replay
     from qdbench.experiments.runs import run
     from qdbench.experiments.verifying import verify
+    from qdbench.exports.exporting import export, load_policy
+    from qdbench.exports.policies import ExportedPolicy
+    from qdbench.exports.ribs_archives import from_ribs
+    from qdbench.exports.tables import from_pandas
     from qdbench.paper.leaderboard import leaderboard
     from qdbench.paper.references import references
     from qdbench.paper.reproduce import reproduce
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from qdbench.robots import Robot, read_mjcf
     from qdbench.seeds import evaluation_seeds, stream
     from qdbench.simulation import Episode
+    from qdbench.store.archive_file import StoredArchive
     from qdbench.store.loading import StoredRun, load
     from qdbench.tasks.contract import Evaluations, Task
     from qdbench.tasks.function_task import FunctionTask
@@ -62,6 +67,7 @@ _HOME = {
     "Episode": "qdbench.simulation",
     "Evaluated": "qdbench.archives.evaluated",
     "Evaluations": "qdbench.tasks.contract",
+    "ExportedPolicy": "qdbench.exports.policies",
     "FunctionTask": "qdbench.tasks.function_task",
     "Grid": "qdbench.archives.geometry",
     "InvalidInput": "qdbench.errors",
@@ -71,6 +77,7 @@ _HOME = {
     "Reach": "qdbench.tasks.reach",
     "Robot": "qdbench.robots",
     "RobotTask": "qdbench.tasks.robot_task",
+    "StoredArchive": "qdbench.store.archive_file",
     "StoredRun": "qdbench.store.loading",
     "TASKS": "qdbench.tasks.registry",
     "Task": "qdbench.tasks.contract",
@@ -79,8 +86,12 @@ _HOME = {
     "compare": "qdbench.analysis.compare",
     "correct": "qdbench.experiments.correcting",
     "evaluation_seeds": "qdbench.seeds",
+    "export": "qdbench.exports.exporting",
+    "from_pandas": "qdbench.exports.tables",
+    "from_ribs": "qdbench.exports.ribs_archives",
     "leaderboard": "qdbench.paper.leaderboard",
     "load": "qdbench.store.loading",
+    "load_policy": "qdbench.exports.exporting",
     "make": "qdbench.tasks.registry",
     "measure": "qdbench.analysis.measured",
     "plot": "qdbench.reports.plot",
@@ -106,6 +117,7 @@ __all__ = [
     "Episode",
     "Evaluated",
     "Evaluations",
+    "ExportedPolicy",
     "FunctionTask",
     "Grid",
     "InvalidInput",
@@ -115,6 +127,7 @@ __all__ = [
     "Reach",
     "Robot",
     "RobotTask",
+    "StoredArchive",
     "StoredRun",
     "Task",
     "UnknownName",
@@ -122,8 +135,12 @@ __all__ = [
     "compare",
     "correct",
     "evaluation_seeds",
+    "export",
+    "from_pandas",
+    "from_ribs",
     "leaderboard",
     "load",
+    "load_policy",
     "make",
     "measure",
     "plot",

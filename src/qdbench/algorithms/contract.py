@@ -91,6 +91,17 @@ class SavesState(Protocol):
 
 
 @runtime_checkable
+class BoundsMemory(Protocol):
+    """An algorithm whose memory grows with the grid: what cannot fit is refused before a run begins."""
+
+    def require_memory(self, n_cells: int) -> None:
+        """Raise `InvalidInput` if a grid with so many cells would need too much memory.
+
+        It is called on an instance that was built with the run's options on a tiny grid.
+        """
+
+
+@runtime_checkable
 class HasArchive(Protocol):
     """An algorithm with its own archive, on which it is also measured."""
 

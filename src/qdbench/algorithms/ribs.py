@@ -165,12 +165,21 @@ def _check_fields(archive: ArchiveBase) -> None:
             )
 
 
-class TaskGrid(GridArchive):
-    """The task's grid as an archive of pyribs.
+class ExactGrid(GridArchive):
+    """A grid of pyribs with exactly qdbench's cells.
 
-    pyribs shifts the borders of cells by an epsilon, and a descriptor so far outside the bounds that its
-    cell's number overflows counts into the opposite border; here the cells are exactly qdbench's.
+    pyribs itself shifts the borders of cells by an epsilon, and a descriptor so far outside the bounds that
+    its cell's number overflows counts into the opposite border.
     """
+
+    def index_of(self, measures: Any) -> NDArray[Any]:
+        """Return the number of every descriptor's cell."""
+        bounds = np.stack([self.lower_bounds, self.upper_bounds], axis=1)
+        return Grid(bounds, self.dims.tolist()).cells(np.asarray(measures)).astype(np.int32)
+
+
+class TaskGrid(ExactGrid):
+    """The task's grid as an archive of pyribs."""
 
     def __init__(self, problem: Problem, seed: int, **options: Any) -> None:
         super().__init__(
@@ -182,11 +191,6 @@ class TaskGrid(GridArchive):
             seed=derived_seed(seed, "archive"),
             **options,
         )
-
-    def index_of(self, measures: Any) -> NDArray[Any]:
-        """Return the number of every descriptor's cell."""
-        bounds = np.stack([self.lower_bounds, self.upper_bounds], axis=1)
-        return Grid(bounds, self.dims.tolist()).cells(np.asarray(measures)).astype(np.int32)
 
 
 class RibsMapElites(RibsAlgorithm):

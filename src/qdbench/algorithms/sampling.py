@@ -44,6 +44,10 @@ class Sampling:
             grid, problem.n_parameters, depth=depth, samples=samples, memory_gb=memory_gb
         )
 
+    def require_memory(self, n_cells: int) -> None:
+        """Refuse so many cells if their solutions would not fit into `memory_gb`."""
+        self.container.require_memory(n_cells)
+
     def _stream(self, name: str) -> np.random.Generator:
         """Return a random stream of this iteration."""
         return bulk_stream(self._seed, name, self._iteration)

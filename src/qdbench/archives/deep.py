@@ -42,8 +42,9 @@ class DeepArchive:
             raise InvalidInput("an archive with depth needs cells; give a grid or a CVT")
         self.geometry, dimensions = geometry, len(geometry.bounds)
         room = geometry.n_cells * depth
-        of_a_row = 4 * n_parameters + _OF_A_SAMPLE * samples + 8 * (dimensions + 4) + 4
-        _require_memory(checked_number("memory_gb", memory_gb, 0.0), of_a_row, geometry.n_cells, depth)
+        self._of_a_row = 4 * n_parameters + _OF_A_SAMPLE * samples + 8 * (dimensions + 4) + 4
+        self._memory_gb = checked_number("memory_gb", memory_gb, 0.0)
+        self.require_memory(geometry.n_cells)
         self._columns = Evaluated(
             solutions=np.empty((room, n_parameters), np.float32),
             fitness=np.empty(room),
@@ -56,6 +57,17 @@ class DeepArchive:
         self._table = np.full((geometry.n_cells, depth), -1, np.int32)  # cell -> rows, best first
         self._n = self.n_filled = 0
         """The number of filled cells."""
+
+    def require_memory(self, n_cells: int) -> None:
+        """Refuse so many cells if their solutions would not fit into `memory_gb`."""
+        needed, limit = n_cells * self.depth * self._of_a_row / GIGABYTE, self._memory_gb
+        if needed > limit:
+            fits = int(limit * GIGABYTE / (n_cells * self._of_a_row))
+            cure = f"give a depth of at most {fits}, or" if fits else "give"
+            raise InvalidInput(
+                f"depth {self.depth} of {n_cells:,} cells may need {needed:.1f} GB, more than "
+                f"memory_gb={limit:g}; {cure} memory_gb={np.ceil(needed):g}"
+            )
 
     def __len__(self) -> int:
         return self._n
@@ -297,14 +309,3 @@ def _random_places(cells: Cells, n_old: int, depth: int, random: np.random.Gener
         else:
             occupants.append(item)
     return keep
-
-
-def _require_memory(limit: float, of_a_row: int, n_cells: int, depth: int) -> None:
-    needed = n_cells * depth * of_a_row / GIGABYTE
-    if needed > limit:
-        fits = int(limit * GIGABYTE / (n_cells * of_a_row))
-        cure = f"give a depth of at most {fits}, or" if fits else "give"
-        raise InvalidInput(
-            f"depth {depth} of {n_cells:,} cells may need {needed:.1f} GB, more than memory_gb={limit:g}; "
-            f"{cure} memory_gb={np.ceil(needed):g}"
-        )

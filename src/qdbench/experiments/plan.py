@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from qdbench.algorithms.contract import Algorithm, Problem
+from qdbench.algorithms.contract import Algorithm, BoundsMemory, Problem
 from qdbench.algorithms.registry import Factory, build, checked_options, find, name_of, options
 from qdbench.checks import checked_text, is_whole, shown
 from qdbench.errors import InvalidInput
@@ -125,6 +126,12 @@ class Plan:
         """Return the algorithm on a tiny grid: whatever it dislikes about its options is said now."""
         problem = self.problem()
         return self._build(replace(problem, cells=(2,) * len(problem.cells)), 0)
+
+    def check(self) -> None:
+        """Let the algorithm say, before any work is done, what it dislikes about its options or the task."""
+        algorithm = self.small()
+        if isinstance(algorithm, BoundsMemory):
+            algorithm.require_memory(math.prod(self.task.cells))
 
     def _build(self, problem: Problem, seed: int) -> Algorithm:
         return build(self.factory or self.algorithm, problem, seed, self.options)

@@ -58,7 +58,7 @@ def replayable_task(run: StoredRun, task: Task | None = None, *, trust: bool = F
             f"has {found.fingerprint}; its episodes cannot be simulated in the same way"
         )
     if not hasattr(found, "rollout"):
-        raise InvalidInput(f"{found.name} has no robot, so there is no episode to replay")
+        raise InvalidInput(f"{found.name} has no robot, so it has neither episodes nor policies")
     walking: RobotTask = found
     return walking
 

@@ -26,8 +26,9 @@ from qdbench.tasks.registry import make
 
 def check_jobs(jobs: Sequence[Job], settings: Settings) -> None:
     """Refuse, before any work is done, options that an algorithm rejects and folders with other runs."""
-    for plan in {(job.plan.algorithm, repr(job.plan.options)): job.plan for job in jobs}.values():
-        plan.small()
+    plans = [job.plan for job in jobs]
+    for plan in {(plan.task.name, plan.algorithm, repr(plan.options)): plan for plan in plans}.values():
+        plan.check()
     for job in jobs:
         try:
             check_job(job, settings)
@@ -107,6 +108,7 @@ def run(
     source = task if isinstance(task, str) else found.name
     plan = plan_for(found, source, algorithm, chosen, seed=seed, name=name)
     job = Job(plan, plan.folder(folder), target)
+    plan.check()
     interrupt = Interrupt()
     with interrupt.listening():
         outcome = execute(job, settings, interrupt, also_telling(on_iteration, plan, _silent))

@@ -29,6 +29,7 @@ from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.iterations import OnIteration
 from qdbench.experiments.one_run import Job, Settings
 from qdbench.experiments.plan import Plan
+from qdbench.experiments.runs import check_jobs
 from qdbench.paper.durations import expected_seconds, in_words
 from qdbench.paper.references import usable_references
 from qdbench.paper.reproduce import RUNS, CarryOut, Say, one_after_the_other
@@ -234,6 +235,7 @@ def make_suite_runs(plan: SuitePlan, settings: Settings, say: Say, carry_out: Ca
     They are not if another process is making some of them.
     """
     jobs = plan.jobs()
+    check_jobs(jobs, settings)  # before episodes are timed
     workers = settings.evaluators.workers * settings.jobs
     say(f"{plan.label}: {len(jobs)} runs of {', '.join(one.label for one in plan.entrants)}")
     each = expected_seconds(plan.scale, jobs, workers, plan.references.found)

@@ -105,11 +105,11 @@ def compile_robot(robot: Robot, filled: Collection[str] = ()) -> Anatomy:
         of_all = (model.geom_solref, model.jnt_solref, model.pair_solref, model.tendon_solref_lim)
         for solref in (row for rows in of_all for row in rows):
             if solref[0] > 0:  # else it gives stiffness and damping directly
-                solref[:] = _sampled(robot, solref, model.opt.timestep)
+                solref[:] = sampled(robot, solref, model.opt.timestep)
     return _describe(model, robot)
 
 
-def _sampled(robot: Robot, solref: NDArray[np.float64], step: float) -> tuple[float, float]:
+def sampled(robot: Robot, solref: NDArray[np.float64], step: float) -> tuple[float, float]:
     """Return the `solref` with which a free contact depth decays as in continuous time, at any step.
 
     MuJoCo computes the depth r of a contact or joint limit by r'' = -k r - b r', with the steps
@@ -137,7 +137,8 @@ def _require(robot: Robot, kind: str, name: str | None, known: list[str]) -> Non
         raise UnknownName(kind, name, known, cure)
 
 
-def _foot_sensor(foot: str) -> str:
+def foot_sensor(foot: str) -> str:
+    """Return the name of a foot's sensor."""
     return f"qdbench foot {foot}"
 
 
@@ -146,7 +147,7 @@ def _add_sensors(spec: mujoco.MjSpec, robot: Robot, filled: Collection[str]) -> 
     for foot in robot.feet:
         # the net force between floor and foot in the world frame; z is the load on the foot
         spec.add_sensor(
-            name=_foot_sensor(foot),
+            name=foot_sensor(foot),
             type=mujoco.mjtSensor.mjSENS_CONTACT,
             objtype=mujoco.mjtObj.mjOBJ_GEOM,
             objname=robot.floor,
@@ -196,7 +197,7 @@ def _describe(model: mujoco.MjModel, robot: Robot) -> Anatomy:
         n_actions=model.nu,
         feet=robot.feet,
         foot_geoms=tuple(_geoms_of_foot(model, robot, foot) for foot in robot.feet),
-        foot_sensors=np.array([model.sensor(_foot_sensor(foot)).adr[0] + 2 for foot in robot.feet], np.intp),
+        foot_sensors=np.array([model.sensor(foot_sensor(foot)).adr[0] + 2 for foot in robot.feet], np.intp),
         weight=weight,
         standing_height=height,
         wrench_scale=np.array([1 / unit if unit else np.nan for unit in wrench_units]),

@@ -69,6 +69,27 @@ class StoredArchive:
             solutions = array_of(arrays, "solutions", np.float32, (len(self), self.n_parameters))
         return Evaluated(solutions, self.fitness, self.descriptors, self.evaluations, self.seeds)
 
+    def to_pandas(self, *, solutions: bool = False) -> Any:
+        """Return the elites as a pandas DataFrame, one row each; `qdbench.from_pandas` is the way back.
+
+        Columns: cell (and cell_0, cell_1, … along each dimension of a grid), fitness, descriptor_0, …,
+        evaluation, seed and steps of the first evaluation, and samples, their number. With `solutions` there
+        are also columns of arrays: solution (the parameters), evaluations and seeds.
+        """
+        from qdbench.exports.tables import frame_of
+
+        return frame_of(self, solutions)
+
+    def to_ribs(self) -> Any:
+        """Return the elites in an archive of pyribs; `qdbench.from_ribs` is the way back.
+
+        A grid becomes a GridArchive and a CVT a CVTArchive, with exactly the same cells. An unstructured
+        archive becomes a ProximityArchive. Its fields evaluation and seed are those of the first evaluation.
+        """
+        from qdbench.exports.ribs_archives import to_ribs
+
+        return to_ribs(self)
+
     def placed(self, geometry: Geometry | None = None) -> Archive:
         """Return an archive of the elites without their parameters, in their own geometry or another.
 
@@ -110,7 +131,7 @@ def read_archive(path: Path, determinants: Determinants, *, any_fingerprint: boo
     arrays = read_npz(path, without="solutions")
     with damage_named(path):
         require_same_run(text(arrays, "determinants"), determinants, any_fingerprint=any_fingerprint)
-        geometry, parts = read_geometry(arrays, determinants)
+        geometry, parts = read_geometry(arrays, len(determinants.task.cells))
         require_names(arrays, ("determinants", "n_evaluations", "kind", *parts, *COLUMNS))
         made = whole_number(arrays, "n_evaluations")
         fitness = finite(arrays, "fitness", (None,))
@@ -133,11 +154,9 @@ def read_archive(path: Path, determinants: Determinants, *, any_fingerprint: boo
         )
 
 
-def read_geometry(
-    arrays: Arrays, determinants: Determinants, prefix: str = ""
-) -> tuple[Geometry, tuple[str, ...]]:
+def read_geometry(arrays: Arrays, dimensions: int, prefix: str = "") -> tuple[Geometry, tuple[str, ...]]:
     """Return the geometry that a file describes, and the names of its arrays."""
-    kind, dimensions = text(arrays, "kind"), len(determinants.task.cells)
+    kind = text(arrays, "kind")
     if kind not in GEOMETRY:
         raise ValueError(f"its geometry is {kind!r:.60}, not {' or '.join(GEOMETRY)}")
     names = (f"{prefix}descriptor_bounds", prefix + GEOMETRY[kind])

@@ -139,7 +139,7 @@ def read_corrections(path: Path, determinants: Determinants) -> Corrections:
     with damage_named(path):
         require_same_run(text(arrays, "determinants"), determinants)
         from_json(Versions, json_value(arrays, "versions"), "its versions")
-        geometry, parts = read_geometry(arrays, determinants, GEOMETRY_PREFIX)
+        geometry, parts = read_geometry(arrays, len(determinants.task.cells), GEOMETRY_PREFIX)
         n, dimensions = whole_number(arrays, "n_reevaluations", 1), len(geometry.bounds)
         n_points = whole_number(arrays, "n_points", 0, len(arrays))
         named = [f"point_{i}_{name}" for i in range(n_points) for name in POINT]

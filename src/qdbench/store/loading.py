@@ -143,11 +143,11 @@ class StoredRun:
         return remade(self.record.task.source, self.record.task.options, trust=trust)
 
     def to_pandas(self) -> Any:
-        """Return the metrics as a pandas DataFrame."""
+        """Return the metrics as a pandas DataFrame, one row per iteration."""
         try:
             import pandas as pd
         except ImportError:
-            raise InvalidInput("to_pandas needs pandas: pip install pandas") from None
+            raise InvalidInput("to_pandas needs pandas: pip install 'qdbench[tables]'") from None
         return pd.DataFrame(self.metrics)
 
 

@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from qdbench.checks import LARGEST
-from qdbench.store.files import damage_named, open_to_read, parsed_json, require_format
+from qdbench.store.files import FORMAT, damage_named, open_to_read, parsed_json, require_format
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -27,7 +27,9 @@ MOST_MEMBERS = 20_000
 ENDING = ".npy"
 
 
-def read_npz(path: Path, *, without: str = "", only: Collection[str] = ()) -> dict[str, NDArray[Any]]:
+def read_npz(
+    path: Path, *, without: str = "", only: Collection[str] = (), version: int = FORMAT
+) -> dict[str, NDArray[Any]]:
     """Read all arrays of an .npz file, all but one or only some, or say that it is damaged."""
     with damage_named(path), open_to_read(path) as raw, ZipFile(raw) as file:
         members = _members(file, os.fstat(raw.fileno()).st_size)
@@ -37,7 +39,7 @@ def read_npz(path: Path, *, without: str = "", only: Collection[str] = ()) -> di
         wanted = {*only, "format"} if only else members.keys() - {without}
         arrays = {name: _read(file, info) for name, info in members.items() if name in wanted}
         found = whole_number(arrays, "format")
-    require_format(path, found)
+    require_format(path, found, version)
     del arrays["format"]
     return arrays
 

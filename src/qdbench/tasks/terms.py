@@ -21,6 +21,7 @@ from qdbench.checks import (
     checked_name,
     checked_names,
     checked_number,
+    checked_text,
     shown,
 )
 from qdbench.errors import BrokenTask, InvalidInput, UnknownName
@@ -102,7 +103,9 @@ class Term:
         """Return what counts in a fingerprint, in types that JSON has."""
         parameters = {name: _counted(value) for name, value in self.parameters.items()}
         facts = {"kind": self.kind, "name": self.name, "parameters": parameters}
-        code = [value for f in fields(self) if callable(value := getattr(self, f.name))]
+        code = [
+            value for f in fields(self) if callable(value := getattr(self, f.name)) and f.name != "labels"
+        ]
         if self.version is None:
             return {**facts, "source": [source_digest(value) for value in code]}
         built_in = all(value.__module__.startswith("qdbench.") for value in code)
@@ -117,12 +120,23 @@ class Block(Term):
     """The number of values, or a function `size(robot, **parameters)`."""
     scale: float = field(default=1.0, kw_only=True)
     """The policy observes the values times this."""
+    unit: str = field(default="", kw_only=True, repr=False)
+    """Of the values before they are scaled, for those who read an exported policy. As the next two, it is no
+    part of the fingerprint."""
+    meaning: str = field(default="", kw_only=True, repr=False)
+    """A sentence on what is observed."""
+    labels: tuple[str, ...] | Callable[..., tuple[str, ...]] = field(default=(), kw_only=True, repr=False)
+    """A label for each value, or a function `labels(robot, **parameters)`. Empty: they are numbered."""
 
     kind: ClassVar[str] = "observation block"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_size(self, self.size)
+        for name in ("unit", "meaning"):
+            object.__setattr__(self, name, checked_text(f"{self}: {name}", getattr(self, name)))
+        if not callable(self.labels):
+            object.__setattr__(self, "labels", checked_names(f"{self}: labels", self.labels))
         object.__setattr__(self, "scale", checked_number(f"{self}: scale", self.scale))
 
     def times(self, scale: float) -> Block:
@@ -140,6 +154,15 @@ class Block(Term):
     def n_values(self, robot: Anatomy) -> int:
         """Return the number of values of the block for this robot."""
         return _size(self, self.size, robot)
+
+    def value_labels(self, robot: Anatomy) -> tuple[str, ...]:
+        """Return a label for each value of the block."""
+        labels, n = self.labels, self.n_values(robot)
+        if callable(labels):
+            labels = checked_names(f"{self}: labels", labels(robot, **self.parameters))
+        if labels and len(labels) != n:
+            raise BrokenTask(f"{self} has {len(labels)} labels for {n} values; give one each")
+        return labels or tuple(map(str, range(n)))
 
 
 @dataclass(frozen=True)
