@@ -25,8 +25,9 @@ from qdbench.analysis.tables import METHOD, tables
 from qdbench.cli import report as command
 from qdbench.paper.findings import CAVEAT
 from qdbench.reports import markup
+from qdbench.reports.claims import Finding
 from qdbench.reports.commands import commands
-from qdbench.reports.page import Finding, report, write_page
+from qdbench.reports.page import report, write_page
 from running import carry_out
 from toy_runs import edited
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from qdbench.paper.reproduce import reproduce
     from qdbench.paper.suite import suite
     from qdbench.policy import Policy
+    from qdbench.reports.film import film
     from qdbench.reports.page import report
     from qdbench.reports.plot import plot
     from qdbench.robots import Robot, read_mjcf
@@ -78,6 +79,7 @@ _HOME = {
     "compare": "qdbench.analysis.compare",
     "correct": "qdbench.experiments.correcting",
     "evaluation_seeds": "qdbench.seeds",
+    "film": "qdbench.reports.film",
     "load": "qdbench.store.loading",
     "make": "qdbench.tasks.registry",
     "measure": "qdbench.analysis.measured",
@@ -120,6 +122,7 @@ __all__ = [
     "compare",
     "correct",
     "evaluation_seeds",
+    "film",
     "load",
     "make",
     "measure",

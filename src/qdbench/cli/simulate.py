@@ -224,15 +224,7 @@ def _elite_episode(
     """Return the episode of a run's elite, and what it is of."""
     from qdbench.experiments.replaying import elite_row
 
-    if elite is not None and cell is not None:
-        raise InvalidInput("give --elite or --cell, not both")
-    try:
-        place = None if cell is None else tuple(int(part) for part in cell.split(","))
-        chosen: int | Literal["best"] = "best" if elite in (None, "best") else int(elite or "")
-    except ValueError:
-        raise InvalidInput(
-            f"{cell or elite!r} is not an elite; write --elite best, --elite 5 or --cell 3,7"
-        ) from None
+    chosen, place = read_elite(elite, cell)
     run = qdbench.load(path)
     task, row = run.make_task(trust=trust), elite_row(run.archive, chosen, place)
     episode = qdbench.replay(run, row, task=task)
@@ -240,6 +232,19 @@ def _elite_episode(
         raise InvalidInput(f"{task.name} has no robot, so there is no episode to draw; give a robot task")
     evaluation, number = run.archive.evaluations[row, 0], run.archive.cells[row]
     return task, episode, f"elite {row} of {path} (evaluation {evaluation:,}, cell {number})"
+
+
+def read_elite(elite: str | None, cell: str | None) -> tuple[int | Literal["best"], tuple[int, ...] | None]:
+    """Return the elite or the cell that --elite or --cell name."""
+    if elite is not None and cell is not None:
+        raise InvalidInput("give --elite or --cell, not both")
+    try:
+        place = None if cell is None else tuple(int(part) for part in cell.split(","))
+        return "best" if elite in (None, "best") else int(elite or ""), place
+    except ValueError:
+        raise InvalidInput(
+            f"{cell or elite!r} is not an elite; write --elite best, --elite 5 or --cell 3,7"
+        ) from None
 
 
 def _chosen_index(task: RobotTask, solutions: Parameters, seeds: Seeds, index: int | None) -> int:

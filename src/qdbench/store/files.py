@@ -116,7 +116,12 @@ def _not_a_file(handle: int) -> IO[bytes]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file, whole or not at all."""
-    _replace(path, lambda file: file.write(text.encode()))
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all."""
+    _replace(path, lambda file: file.write(content))
 
 
 def require_folder(path: Path) -> None:
