@@ -33,8 +33,11 @@ ARROWS = {
         "errors", "checks", "sources", "seeds", "policy", "tasks", "archives", "algorithms", "metrics",
         "store",
     },
+    "films": {
+        "errors", "seeds", "robots", "tasks", "simulation", "archives", "metrics", "store", "experiments",
+    },
     "analysis": {"errors", "checks", "seeds", "archives", "metrics", "store"},
-    "reports": {"errors", "checks", "spelling", "archives", "metrics", "store", "analysis"},
+    "reports": {"errors", "checks", "spelling", "archives", "metrics", "store", "films", "analysis"},
     "paper": {
         "errors", "checks", "seeds", "tasks", "algorithms", "metrics", "store", "experiments", "analysis",
         "reports",
@@ -47,7 +50,9 @@ ONLY_IN = {
     "typer": {"cli"},
     "threadpoolctl": {"simulation", "experiments"},
     "mujoco": {"robots", "tasks", "simulation", "reports", "cli"},
-    "scipy": {"archives", "analysis", "reports"},
+    "scipy": {"archives", "analysis", "films", "reports"},
+    "PIL": {"films"},
+    "imageio_ffmpeg": {"films"},
     "filelock": {"store"},
     "ribs": {"algorithms"},
 }

@@ -32,6 +32,7 @@ class Scene:
     width: int = 640
     height: int = 360
     theme: str = "light"
+    zoom: float = 1.0
 
     @property
     def seconds(self) -> float:
@@ -55,7 +56,7 @@ class Scene:
         size = size_of(robot)
         yaw, pitch = (14.0, 9.0) if robot.planar else (32.0, 24.0)
         wide = self.width / self.height
-        distance = size * max(1.4, 2.2 / wide)
+        distance = size * max(1.4, 2.2 / wide) / self.zoom
         return Camera(np.array([x, y, 0.32 * size]), distance, yaw, pitch, self.width, self.height)
 
     def _pose(self, take: Take, time: float, opacity: float) -> Pose:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from qdbench.analysis.compare import Comparison
 from qdbench.analysis.measured import Measured
@@ -97,8 +97,11 @@ def first_screen(
         short = findings_table(found, "Who is better?", what_it_takes(comparison, found))
     kinds = f"hero{' several' * several}{' still' * (not watch)}"
     tables = first.tables or [headline(comparison)]
-    shown = [shown_table(table, f"result-{i}") for i, table in enumerate(tables, 1)]
-    narrow = not several and len(measured.variants) <= _FEW
+    narrow = not several and len(tables[0].columns) <= _FEW + 2
+    shown = [
+        shown_table(_without_task(table) if narrow else table, f"result-{i}")
+        for i, table in enumerate(tables, 1)
+    ]
     inside, below = (shown[:1], shown[1:]) if narrow else ([], shown)
     notes = "".join(f'<p class="line">{text(note)}</p>\n' for note in first.notes)
     return (
@@ -107,3 +110,10 @@ def first_screen(
         + f'<div class="hero-short">\n{short}\n{notes}{"".join(inside)}</div>\n</div>\n'
         + "\n".join(below)
     )
+
+
+def _without_task(table: Table) -> Table:
+    """Return a table of one task without the column that names it."""
+    if table.columns[:1] != ("task",):
+        return table
+    return replace(table, columns=table.columns[1:], rows=tuple(row[1:] for row in table.rows))

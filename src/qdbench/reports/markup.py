@@ -65,6 +65,7 @@ header .lead { font-size: 1.05rem; max-width: 62rem; }
 .hero figure, .hero .scroll { margin: 0; }
 .hero img { width: 100%; }
 .hero .line { color: var(--soft); font-size: .875rem; margin: .5rem 0 1rem; }
+.hero-short th, .hero-short td { white-space: normal; }
 .findings th { font-weight: 400; }
 figure { margin: 1.75rem 0; }
 figure img { display: block; max-width: 100%; height: auto; padding: .6rem; background: #fff;

@@ -339,6 +339,7 @@
       this.chosen = which;
       for (const card of this.cards) card.setAttribute("aria-pressed", which < 0 || Number(card.dataset.elite) === which);
       if (this.all) this.all.setAttribute("aria-pressed", which < 0);
+      if (this.ghosts) this.ghosts.disabled = which < 0;
       if (!this.tracks || !this.tracks.length) return;
       this.end = Math.max(...this.shown().flatMap(([track, ...ghosts]) => [track, ...(which < 0 ? [] : ghosts)].map(one => one.end)));
       this.scrub.max = this.end;
@@ -419,8 +420,9 @@
       let target = [0, 0, 0.32 * robot.size];
       if (lanes) {
         const across = spacing * this.tracks.length;
-        [yaw, pitch] = [robot.planar ? 32 : 56, 22];
-        distance = Math.max(1.2 * robot.size, 0.6 * across) * Math.max(1.15, 1.9 / wide);
+        target = [0.05 * across, -0.12 * across, 0.3 * robot.size];  // the near ones look larger
+        [yaw, pitch] = [robot.planar ? 28 : 56, 22];
+        distance = Math.max(1.2 * robot.size, 0.66 * across) * Math.max(1.15, 1.9 / wide);
       } else if (together) {
         const ends = [[0, 0], ...this.tracks.map(([track]) => [track.column(track.nq, track.n - 1), track.column(track.nq + 1, track.n - 1)])];
         const low = [0, 1].map(k => Math.min(...ends.map(end => end[k]))), high = [0, 1].map(k => Math.max(...ends.map(end => end[k])));

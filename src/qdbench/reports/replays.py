@@ -31,6 +31,7 @@ MOST_BYTES = 5_000_000
 """What the replays of a page add to it, at most."""
 _STILL = (320, 200)
 _STILL_COLOURS = 48
+_STILL_ZOOM = 1.3
 _LEVELS = 32
 """Colours of the archive on the floor."""
 
@@ -224,7 +225,7 @@ def watch_block(film: Film, name: str, number: int) -> str:
 
 
 def _card(film: Film, one: Performer, number: int) -> str:
-    picture = Scene(film.task, one, *_STILL).picture(0.6 * one.take.seconds)
+    picture = Scene(film.task, one, *_STILL, zoom=_STILL_ZOOM).picture(0.6 * one.take.seconds)
     alt = f"Elite {number + 1}, {one.why}: the robot in the middle of its episode."
     lines = "".join(f"<span>{text(line)}</span>" for line in elite_words(one))
     return (
