@@ -22,7 +22,7 @@ from qdbench.films.files import Progress, filmstrip, gif, mp4, png, require_can_
 from qdbench.films.filming import Film, film_elite
 from qdbench.films.scenes import Scene
 from qdbench.reports.markup import page, text
-from qdbench.reports.replays import Cast, Replays, films_json, watch_block
+from qdbench.reports.replays import Cast, Replays, films_json
 from qdbench.reports.style import looks, require_matplotlib
 from qdbench.store.files import require_writable, write_bytes, write_text
 from qdbench.store.loading import StoredRun, load
@@ -99,12 +99,13 @@ def _page(film: Film) -> str:
     name = looks([label])[label].name
     title = f"{record.task.name}, {name}, seed {record.seed}: {one.why}"
     seeds = f"; translucent: the same policy under {len(one.ghosts)} other seeds" if one.ghosts else ""
+    cast = Cast.of(film, name, 0)
     lead = f"{one.take.seconds:.1f} s. Feet are yellow when loaded{seeds}."
     return page(
         title,
         f"<p>{text(lead)}</p>",
-        [("replay", "Replay", watch_block(film, name, 0))],
+        [("result", "Replay", cast.html)],
         f"<p>Written by qdbench {text(qdbench.__version__)}. This file is complete and opens offline.</p>",
         f"qdbench {qdbench.__version__}",
-        Replays({}, {}, films_json([Cast(name, film, "")])).player,
+        Replays({}, {}, films_json([cast])).player,
     )

@@ -51,6 +51,7 @@ nav { margin: .8rem 0 0; font-size: .875rem; }
 nav p { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); margin: 0; }
 nav ul { list-style: none; max-width: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap;
   gap: 0 1.2rem; }
+nav:has(li:only-child) { display: none; }
 header .lead { font-size: 1.05rem; max-width: 62rem; }
 #result h2 { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); margin: 0;
   padding: 0; border: 0; }

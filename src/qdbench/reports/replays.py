@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from qdbench.analysis.measured import Measured, MeasuredTask, MeasuredVariant, Progress
+from qdbench.analysis.measured import Measured, MeasuredTask, Progress
 from qdbench.archives.geometry import Grid
 from qdbench.errors import QdbenchError
 from qdbench.films.files import png
@@ -40,11 +40,22 @@ _LEVELS = 32
 class Cast:
     """The elites of one algorithm on film, and the archive they are of."""
 
+    number: int
+    """Of all casts of the page: the player finds its films by it."""
     name: str
     """Of the algorithm, as readers know it."""
     film: Film
+    floor: dict[str, Any] | None
+    """The archive as it lies on the floor, packed; None if its cells are no places there."""
     html: str
     """Everything but what moves: pictures and words."""
+
+    @classmethod
+    def of(cls, film: Film, name: str, number: int) -> Cast:
+        """Return a cast; the arrays of its run, which can be a gigabyte, are released."""
+        html, floor = watch_block(film, name, number), packed_floor(film)
+        released = replace(film, run=StoredRun(film.run.path, film.run.record))
+        return cls(number, name, released, floor, html)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,53 +76,44 @@ class Replays:
 
     def html(self, task: str) -> str:
         """Return the replays of a task; a sentence if there are none; empty without a robot."""
-        if task in self.reasons:
-            return f'<p class="soft">No replays: {text(self.reasons[task])}</p>'
-        found = self.casts.get(task, [])
+        found, why = self.casts.get(task, []), self.reasons.get(task)
+        missing = "Some replays are missing" if found else "No replays"
+        sentence = f'<p class="soft">{missing}: {text(why)}</p>\n' if why else ""
         tabs = '<div class="tabs"></div>\n' if len(found) > 1 else ""
-        return tabs + "\n".join(cast.html for cast in found)
+        return sentence + tabs + "\n".join(cast.html for cast in found)
 
 
 @cache
 def player() -> tuple[str, str]:
     """Return the script and the style sheet of the player."""
-    here = files("qdbench.reports")
-    script, style = ((here / f"player.{ending}").read_text(encoding="utf-8") for ending in ("js", "css"))
-    return script, style
+    here = files("qdbench.reports") / "player"
+    parts = [(here / name).read_text(encoding="utf-8") for name in ("tracks.js", "painter.js", "stage.js")]
+    script = '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
+    return script, (here / "player.css").read_text(encoding="utf-8")
 
 
 def make_replays(measured: Measured, looks: Looks, progress: Progress, *, trust: bool = False) -> Replays:
     """Film the best, the median and the most diverse elites of every algorithm's median replication."""
     casts: dict[str, list[Cast]] = {}
     reasons: dict[str, str] = {}
-    done, total, number = 0, len(measured.variants), 0
-    for task in measured.tasks:
-        for variant in in_order(task.variants, looks):
+    wanted = [(task, variant) for task in measured.tasks for variant in in_order(task.variants, looks)]
+    for number, (task, variant) in enumerate(wanted):
+        if _has_body(task):
+            typical = variant.typical.run
             try:
-                found = None
-                if task.task not in reasons and _has_body(task):
-                    found = _cast(variant, looks[variant.label].name, number, trust)
+                film = film_run(StoredRun(typical.path, typical.record), trust=trust)
+                if film is not None:
+                    cast = Cast.of(film, looks[variant.label].name, number)
+                    casts.setdefault(task.task, []).append(cast)
             except (QdbenchError, OSError) as error:
                 reasons[task.task] = str(error)
-            if found is not None:
-                casts.setdefault(task.task, []).append(found)
-                number += 1
-            done += 1
-            progress(done, total)
-    for name in reasons:
-        casts.pop(name, None)
+        progress(number + 1, len(wanted))
     return _fitted(casts, reasons)
 
 
 def _has_body(task: MeasuredTask) -> bool:
     """Return whether its episodes have steps: a function has none."""
     return task.runs[0].record.task.episode_length is not None
-
-
-def _cast(variant: MeasuredVariant, name: str, number: int, trust: bool) -> Cast | None:
-    run = StoredRun(variant.typical.run.path, variant.typical.run.record)  # its arrays are released later
-    film = film_run(run, trust=trust)
-    return None if film is None else Cast(name, film, watch_block(film, name, number))
 
 
 def packed_floor(film: Film) -> dict[str, Any] | None:
@@ -173,7 +175,7 @@ def films_json(casts: Sequence[Cast]) -> str:
     found = {
         "palette": np.rint(255 * shades).astype(int).tolist(),
         "robots": packed_robots,
-        "casts": [_packed_cast(cast, robots[cast.film.task.name]) for cast in casts],
+        "casts": {cast.number: _packed_cast(cast, robots[cast.film.task.name]) for cast in casts},
     }
     written = json.dumps(found, separators=(",", ":"))
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -187,7 +189,7 @@ def _packed_cast(cast: Cast, robot: int) -> dict[str, Any]:
         "label": f"{cast.name} on {task.name}: elites walking",
         "tile": tile_of(size_of(task.anatomy)),
         "onFloor": walks_to_cell(task),
-        "floor": packed_floor(cast.film),
+        "floor": cast.floor,
         "elites": [
             {
                 "track": packed_track(one.take),
