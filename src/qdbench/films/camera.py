@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ class Camera:
     width: int
     height: int
 
-    @property
+    @cached_property
     def axes(self) -> NDArray[np.float64]:
         """Right, up and forward of the camera as rows, (3, 3)."""
         yaw, pitch = np.radians((self.yaw, self.pitch))
