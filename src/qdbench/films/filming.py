@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from qdbench.archives.geometry import Grid
+from qdbench.errors import InvalidInput
 from qdbench.experiments.plan import reevaluation_seeds
 from qdbench.experiments.replaying import elite_row, replayable_task
 from qdbench.films.choosing import chosen_elites
@@ -20,6 +21,9 @@ from qdbench.tasks.robot_task import RobotTask
 
 GHOSTS = 4
 """Episodes of the same elite under other seeds that are shown beside it."""
+
+MOST_STEPS = 20_000
+"""Longer episodes are not filmed unasked: a file of someone else may name any length."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,11 @@ def film_run(
     task = run.make_task(trust=trust)
     if not isinstance(task, RobotTask):
         return None
+    if task.episode_length > MOST_STEPS:
+        raise InvalidInput(
+            f"{task.name} has episodes of {task.episode_length:,} steps; a page films at most {MOST_STEPS:,}. "
+            "`qdbench film` films one elite of any length"
+        )
     rows = chosen_elites(run.archive) if chosen is None else chosen
     if not rows:
         return None

@@ -167,8 +167,10 @@ class Stage {
       }
       const actor = this.actor(track, offsets[i], 1);
       actors.push(actor);
-      if (together) labels.push([String(number + 1), plus(actor.com, [0, 0, 0.55 * robot.size])]);
+      const cell = elite.cell && elite.cell.reduce((sum, [x, y]) => plus(sum, [x, y, 0], 0.25), [0, 0, 0]);
+      if (together) labels.push([String(number + 1), cell || plus(actor.com, [0, 0, 0.55 * robot.size])]);
     });
+    if (cast.onFloor) labels.splice(0).forEach(([text, point]) => painter.label(text, point));  // below the robots
     painter.shadows(actors);
     const far = actor => painter.seen(actor.com)[2];
     actors.sort((a, b) => a.opacity - b.opacity || far(b) - far(a)).forEach(actor => painter.robot(actor));
@@ -192,7 +194,7 @@ class Stage {
       const high = [0, 1].map(k => Math.max(0, ...this.tracks.map(([track]) => end(track, k))));
       target = [(low[0] + high[0]) / 2, (low[1] + high[1]) / 2, 0];
       const reach = Math.max(high[0] - low[0], high[1] - low[1]) + 1.4 * robot.size;
-      distance = reach * Math.max(0.95, 1.5 / wide);
+      distance = reach * Math.max(0.72, 1.15 / wide);
       pitch = 38;
     } else {
       const [x, y] = around(this.tracks[this.chosen][0], this.time);
