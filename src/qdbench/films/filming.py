@@ -84,8 +84,8 @@ def film_run(
         return None
     if task.episode_length > MOST_STEPS:
         raise InvalidInput(
-            f"{task.name} has episodes of {task.episode_length:,} steps; a page films at most {MOST_STEPS:,}. "
-            "`qdbench film` films one elite of any length"
+            f"{task.name} has episodes of {task.episode_length:,} steps, and a page films at most "
+            f"{MOST_STEPS:,}; `qdbench film` films one elite of any length"
         )
     rows = chosen_elites(run.archive) if chosen is None else chosen
     if not rows:

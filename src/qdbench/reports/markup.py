@@ -127,6 +127,7 @@ footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line);
   h2, h3, caption, summary { break-after: avoid; }
   h2, footer { margin-top: 1.5rem; }
   figure img { max-height: 165mm; width: auto; border: 0; padding: 0; }
+  .hero-figure img { max-height: 70mm; width: auto; }
   details::details-content { content-visibility: visible; height: auto; }
 }
 """

@@ -31,7 +31,7 @@ MOST_BYTES = 5_000_000
 """What the replays of a page add to it, at most."""
 _STILL = (320, 200)
 _STILL_COLOURS = 48
-_STILL_ZOOM = 1.3
+_STILL_ZOOM = 1.15
 _LEVELS = 32
 """Colours of the archive on the floor."""
 
