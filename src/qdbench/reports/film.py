@@ -31,6 +31,7 @@ from qdbench.store.record import variant_label
 ENDINGS = (".html", ".gif", ".mp4", ".png")
 SIZE = (640, 360)
 _SIZES = (64, 4096)
+MOST_GHOSTS, MOST_PER_SECOND = 50, 240
 THEMES = ("light", "dark")
 
 
@@ -59,9 +60,12 @@ def film(
     require_can_film(path)
     ghosts, trust = checked_count("ghosts", ghosts, 0), checked_flag("trust", trust)
     speed, rate = checked_number("speed", speed, 0.01), checked_number("rate", rate, 1.0)
+    for name, value, most in (("ghosts", ghosts, MOST_GHOSTS), ("rate", rate, MOST_PER_SECOND)):
+        if value > most:
+            raise InvalidInput(f"{name} is {value:,}; give at most {most}")
     width, height = _checked_size(size)
     checked_function("progress", progress)
-    if theme not in THEMES:
+    if not isinstance(theme, str) or theme not in THEMES:
         raise InvalidInput(f"theme is {shown(theme)}; use 'light' or 'dark'")
     stored = run if isinstance(run, StoredRun) else load(run)
     made = film_elite(stored, elite, cell, ghosts, trust=trust)
