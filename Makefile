@@ -13,7 +13,7 @@ demo: $(VENV)/ready
 	@echo; $(QDBENCH) suite map_elites random_search --tasks walker_uni --seeds 0-2 --out $(DEMO)
 	@echo; $(QDBENCH) show $(DEMO)/runs/walker_uni/map_elites/seed-0 --out $(DEMO)/archive.png
 	@echo; $(QDBENCH) references findings
-	@echo; echo "Results are in $(DEMO): open report.html; archive.png is one archive, runs/ has all data."
+	@echo; echo "Results are in $(DEMO): open report.html to watch the robots walk; archive.png is one archive, runs/ has all data."
 
 # Every check: lint, types, documentation, tests.
 check: lint types docs test

@@ -250,6 +250,15 @@ def file_targets(folder: Path) -> list[Target]:
     frame = sphere.archive.to_pandas(solutions=True)
     empty, out, a_file = folder / "empty", folder / "out", folder / "file.txt"
     out.mkdir(exist_ok=True)
+    paged: dict[str, object] = {"title": "", "replays": True, "trust": False}
+    filmed: dict[str, object] = {
+        "elite": "best",
+        "ghosts": 0,
+        "rate": 5.0,
+        "size": (64, 64),
+        "theme": "light",
+        "trust": False,
+    }
     return [
         Target("run", qdbench.run, a_run, 12, lambda given: _ends(given)),
         Target("load", qdbench.load, {"path": sphere.path}),
@@ -262,6 +271,7 @@ def file_targets(folder: Path) -> list[Target]:
         Target("StoredArchive.to_pandas", sphere.archive.to_pandas, {"solutions": True}),
         Target("from_pandas", qdbench.from_pandas, {"frame": frame}),
         Target("from_ribs", qdbench.from_ribs, {"archive": sphere.archive.to_ribs()}),
+        Target("film", qdbench.film, {"run": robot.path, **filmed, "out": out / "a.png"}, 4),
         Target("correct", qdbench.correct, {"runs": sphere.path, "reevaluations": 2, **again}),
         Target("verify", qdbench.verify, {"runs": sphere.path, "elites": 2, "task": None, **again}),
         Target("measure", qdbench.measure, {"results": sphere.path, **measuring}, 4),
@@ -269,7 +279,7 @@ def file_targets(folder: Path) -> list[Target]:
         Target("compare(references)", qdbench.compare, {"results": sphere.path, "references": ()}, 4),
         # an empty folder ends these two, after all other arguments were checked
         Target("plot", qdbench.plot, {"results": empty, **measuring, "out": out}),
-        Target("report", qdbench.report, {"results": empty, **measuring, "out": out / "r.html", "title": ""}),
+        Target("report", qdbench.report, {"results": empty, **measuring, **paged, "out": out / "r.html"}),
         # and so does a file in the place of a folder
         Target("reproduce", qdbench.reproduce, scaled, safe=lambda given: given | {"out": a_file}),
         Target("reproduce(out)", qdbench.reproduce, {"scale": "smock", "out": out}),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -77,7 +80,8 @@ def require_sound(root: Element) -> None:
             assert "url(" not in str(value)
     assert {str(a.attributes["href"]).removeprefix("#") for a in root.all("a")} <= set(ids)
     assert [len(list(root.all(tag))) for tag in ("h1", "header", "nav", "main", "footer", "title")] == [1] * 6
-    assert not list(root.all("script", "iframe", "object", "embed", "base"))
+    assert not list(root.all("iframe", "object", "embed", "base"))
+    _require_only_the_player(root)
     assert next(root.all("html")).attributes["lang"] == "en"
     assert all(str(img.attributes["alt"]).strip() for img in root.all("img"))
     for table in root.all("table"):
@@ -87,6 +91,17 @@ def require_sound(root: Element) -> None:
         assert max(widths) == len(list(next(table.all("thead")).all("th")))
     style = next(root.all("style")).text
     assert not re.search(r"url\(|@import|https?:|file:", style)
+
+
+def _require_only_the_player(root: Element) -> None:
+    """No script but the player, which the page's policy allows by its hash."""
+    (policy,) = (meta for meta in root.all("meta") if "http-equiv" in meta.attributes)
+    allowed = re.findall(r"script-src 'sha256-([^']+)'", str(policy.attributes["content"]))
+    scripts = [one for one in root.all("script") if one.attributes.get("type") != "application/json"]
+    assert [b64encode(sha256(one.text.encode()).digest()).decode() for one in scripts] == allowed
+    for one in root.all("script"):
+        assert set(one.attributes) <= {"type", "id"}
+    assert all(json.loads(one.text) for one in root.all("script") if one.attributes)
 
 
 def rows_of(root: Element, caption: str) -> list[list[str]]:

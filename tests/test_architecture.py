@@ -36,8 +36,11 @@ ARROWS = {
     "exports": {
         "errors", "checks", "policy", "robots", "tasks", "archives", "algorithms", "store", "experiments",
     },
+    "films": {
+        "errors", "seeds", "robots", "tasks", "simulation", "archives", "metrics", "store", "experiments",
+    },
     "analysis": {"errors", "checks", "seeds", "archives", "metrics", "store"},
-    "reports": {"errors", "checks", "spelling", "archives", "metrics", "store", "analysis"},
+    "reports": {"errors", "checks", "spelling", "archives", "metrics", "store", "films", "analysis"},
     "paper": {
         "errors", "checks", "seeds", "tasks", "algorithms", "metrics", "store", "experiments", "analysis",
         "reports",
@@ -50,7 +53,9 @@ ONLY_IN = {
     "typer": {"cli"},
     "threadpoolctl": {"simulation", "experiments"},
     "mujoco": {"robots", "tasks", "simulation", "reports", "exports", "cli"},
-    "scipy": {"archives", "analysis", "reports"},
+    "scipy": {"archives", "analysis", "films", "reports"},
+    "PIL": {"films"},
+    "imageio_ffmpeg": {"films"},
     "filelock": {"store"},
     "ribs": {"algorithms", "exports"},
     "onnx": {"exports"},

@@ -7,7 +7,7 @@ import pytest
 
 from qdbench.paper.findings import CAVEAT, findings, markdown, too_few
 from qdbench.paper.intervals import Confidence, Values, above, inside, ratio_of_variation, reaches
-from qdbench.reports.page import Finding
+from qdbench.reports.claims import Finding
 
 Replications = dict[str, dict[str, Values]]
 ALIKE, BEAT, TIME, HIGH, AS_PRINTED, LESS, ROBUST, VARIES = range(8)

@@ -25,8 +25,9 @@ from qdbench.analysis.tables import METHOD, tables
 from qdbench.cli import report as command
 from qdbench.paper.findings import CAVEAT
 from qdbench.reports import markup
+from qdbench.reports.claims import Finding
 from qdbench.reports.commands import commands
-from qdbench.reports.page import Finding, report, write_page
+from qdbench.reports.page import report, write_page
 from running import carry_out
 from toy_runs import edited
 
@@ -124,11 +125,11 @@ def test_every_run_has_a_row(page: tuple[Path, Element, Measured], results: Path
     assert tasks[0][2] == toy().fingerprint
 
 
-def test_four_pictures_a_task_and_a_verdict(page: tuple[Path, Element, Measured]) -> None:
+def test_a_first_figure_four_pictures_a_task_and_a_verdict(page: tuple[Path, Element, Measured]) -> None:
     _, root, _ = page
     kinds = [str(img.attributes["src"]).split(";")[0] for img in root.all("img")]
-    assert len(kinds) == 8
-    assert kinds[1] == kinds[3] == kinds[5] == kinds[7] == "data:image/png"  # heatmaps
+    assert len(kinds) == 9
+    assert kinds[2] == kinds[4] == kinds[6] == kinds[8] == "data:image/png"  # heatmaps
     assert "CVT-MAP-Elites" in str(next(root.all("img")).attributes["alt"])
     contents = [a.text for a in next(root.all("nav")).all("a")]
     assert contents == [h2.text for h2 in root.all("h2")]
@@ -154,7 +155,7 @@ def test_one_run_without_corrections(tmp_path: Path) -> None:
     assert next(root.all("h1")).text == next(root.all("title")).text == "One & only"
     assert "Tests and aggregates" not in root.text
     assert CAVEAT not in root.text  # there are no findings
-    assert len(list(root.all("img"))) == 2
+    assert len(list(root.all("img"))) == 3
     assert "no final archive was corrected" in root.text
     assert root.text.count("1 run;") == 1
     *_, first, second, third = commands(found, tmp_path / "one.html", "One & only")

@@ -15,12 +15,13 @@ from conftest import Cli
 from qdbench import InvalidInput, QdbenchError, UnknownName
 from qdbench.analysis.measures import final, fixed_interval
 from qdbench.analysis.references import MARK
+from qdbench.analysis.tables import HEADLINE
 from qdbench.cli.suite import suite as suite_command
 from qdbench.experiments.iterations import Iteration
 from qdbench.paper.durations import expected_seconds, in_words
 from qdbench.paper.protocol import OFFICIAL, SCALES
 from qdbench.paper.references import add_references
-from qdbench.paper.suite import HEADLINE, entrant, suite_plan
+from qdbench.paper.suite import entrant, suite_plan
 from qdbench.paper.suite_scales import SUITE_SCALES, seeds_kind
 from qdbench.store.locks import locked
 from studies.campaign import STANDARD

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from qdbench.paper.reproduce import reproduce
     from qdbench.paper.suite import suite
     from qdbench.policy import Policy
+    from qdbench.reports.film import film
     from qdbench.reports.page import report
     from qdbench.reports.plot import plot
     from qdbench.robots import Robot, read_mjcf
@@ -90,6 +91,7 @@ _HOME = {
     "from_pandas": "qdbench.exports.tables",
     "from_ribs": "qdbench.exports.ribs_archives",
     "leaderboard": "qdbench.paper.leaderboard",
+    "film": "qdbench.reports.film",
     "load": "qdbench.store.loading",
     "load_policy": "qdbench.exports.exporting",
     "make": "qdbench.tasks.registry",
@@ -136,6 +138,7 @@ __all__ = [
     "correct",
     "evaluation_seeds",
     "export",
+    "film",
     "from_pandas",
     "from_ribs",
     "leaderboard",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, isnan, log10
 
 from qdbench.analysis.aggregate import ONE, ZERO, Aggregate, AggregatePair
@@ -26,6 +26,11 @@ PERCENT = f"{CONFIDENCE:.0%}".replace("%", " %")
 ESTIMATES = ("n", "median", "IQM", f"{PERCENT} interval of the IQM")
 TEXT_COLUMNS = ("metric", "algorithm", "task", "A", "B")
 """Columns of text; all others are numbers."""
+HEADLINE = (
+    "corrected_qd_score", "corrected_coverage", "corrected_max_fitness", "qd_score_loss", "return_rate",
+)  # fmt: skip
+"""The metrics of the first table of a page."""
+HEADLINE_UNCORRECTED = ("qd_score", "coverage", "max_fitness")
 _LOWER = [one.title for one in METRICS.values() if one.better == "lower" and one.role == "tested"]
 METHOD = (
     "IQM: the interquartile mean. It leaves out the lowest and the highest quarter of the replications "
@@ -128,6 +133,15 @@ def overview(comparison: Comparison) -> Table:
         tuple(rows),
         (_all_intervals(comparison), *_uncorrected(comparison)),
     )
+
+
+def headline(comparison: Comparison) -> Table:
+    """Return the table of headline metrics: all metrics of a task together."""
+    corrected = any(task.primary == PRIMARY.name for task in comparison.tasks)
+    found = overview(replace(comparison, metrics=HEADLINE if corrected else HEADLINE_UNCORRECTED))
+    order = {task.task: i for i, task in enumerate(comparison.tasks)}
+    rows = tuple(sorted(found.rows, key=lambda row: order[row[0]]))
+    return replace(found, title=f"Headline metrics: IQM and its {PERCENT} interval", rows=rows)
 
 
 def _all_intervals(comparison: Comparison) -> str:

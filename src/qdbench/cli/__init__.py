@@ -16,6 +16,7 @@ from qdbench.cli import (  # noqa: F401
     compare,
     correct,
     export,
+    film,
     leaderboard,
     plot,
     references,

@@ -93,6 +93,13 @@ MeasuredOn = Annotated[
     Literal["own", "grid"],
     typer.Option("--on", help="Measure each algorithm on its own archive, or all on the task's grid."),
 ]
+Replays = Annotated[
+    bool,
+    typer.Option(
+        "--replays/--no-replays",
+        help="Film elites of every algorithm, by simulating them again; at most 5 MB of the page.",
+    ),
+]
 Trust = Annotated[bool, typer.Option("--trust", help="Import modules of your own that the runs' files name.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 

@@ -12,6 +12,7 @@ from qdbench.cli import terminal
 if TYPE_CHECKING:
     from qdbench.analysis.measured import IntervalKind, Measured
     from qdbench.analysis.measures import On
+    from qdbench.reports.replays import Replays
 
 
 def measured(
@@ -27,6 +28,14 @@ def measured(
     for warning in found.warnings:
         terminal.err.print(f"warning: {warning}", style="bold red", soft_wrap=True)
     return found
+
+
+def filmed(found: Measured) -> Replays:
+    """Film elites of every algorithm, for the page."""
+    from qdbench.reports.page import film_page
+
+    with terminal.progress("filming", "algorithms") as progress:
+        return film_page(found, progress)
 
 
 def say_next(command: str, results: Sequence[Path]) -> None:

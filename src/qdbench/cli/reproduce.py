@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from qdbench.cli import terminal
-from qdbench.cli.app import Workers, app
+from qdbench.cli.app import Replays, Workers, app
 from qdbench.cli.compare import print_comparison
-from qdbench.cli.measuring import measured
+from qdbench.cli.measuring import filmed, measured
 from qdbench.cli.outcomes import carry_out
 from qdbench.cli.plot import print_figures
 from qdbench.cli.run_options import CheckpointEvery
@@ -31,6 +31,7 @@ def reproduce(
     ] = None,
     workers: Workers = None,
     checkpoint_every: CheckpointEvery = 30.0,
+    replays: Replays = True,
 ) -> None:
     """Repeat the paper's experiment: run, correct, compare, plot, and judge its findings.
 
@@ -45,7 +46,8 @@ def reproduce(
 
     folder = folder_of(scale, out)
     make_runs(scale, folder, workers=workers, checkpoint_every=checkpoint_every, say=say, carry_out=carry_out)
-    found = judge(measured([folder / RUNS], [REPRODUCED_TASK], "fixed", "own"), folder)
+    runs = measured([folder / RUNS], [REPRODUCED_TASK], "fixed", "own")
+    found = judge(runs, folder, filmed(runs) if replays else None)
     print_comparison(found.comparison)
     print_figures(found.measured, found.figures)
     _print_findings(found)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from qdbench.cli import terminal
-from qdbench.cli.app import Workers, app
+from qdbench.cli.app import Replays, Workers, app
 from qdbench.cli.compare import print_table
+from qdbench.cli.measuring import filmed
 from qdbench.cli.outcomes import carry_out
 from qdbench.cli.run import seed_list, settings_of_runs
 from qdbench.cli.run_options import (
@@ -86,6 +87,7 @@ def suite(
     checkpoint_every: CheckpointEvery = 30.0,
     elsewhere: Elsewhere = False,
     changed_code: ChangedCode = False,
+    replays: Replays = True,
 ) -> None:
     """Run algorithms on the nine tasks by one protocol, and compare them with the reference results.
 
@@ -114,7 +116,7 @@ def suite(
         measured = measure_suite(plan, progress)
     for warning in measured.warnings:
         terminal.err.print(f"warning: {warning}", style="bold red", soft_wrap=True)
-    _print_result(plan, judge_suite(plan, measured))
+    _print_result(plan, judge_suite(plan, measured, filmed(measured) if replays else None))
 
 
 def _print_result(plan: SuitePlan, found: SuiteResult) -> None:

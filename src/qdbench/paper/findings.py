@@ -28,7 +28,7 @@ from qdbench.paper.intervals import (
     reaches,
     relative_difference,
 )
-from qdbench.reports.page import Finding
+from qdbench.reports.claims import Finding
 
 ALIKE = (0.87, 1.15)
 FEWEST_TO_BE_ALIKE = 20
@@ -73,6 +73,17 @@ def too_few(measured: Replications) -> str:
     return (
         f"The paper's findings need {FEWEST_TO_JUDGE} replications ({FEWEST_TO_BE_ALIKE} for one of them); "
         f"with {most} nothing is judged. Use --scale laptop."
+    )
+
+
+def to_decide(found: Iterable[Finding]) -> str:
+    """Return in one line what undecided findings need; empty if there are none."""
+    undecided = [one.verdict for one in found].count("undecided")
+    if not undecided:
+        return ""
+    return (
+        f"To decide the {undecided} undecided: more replications narrow the intervals; the first needs "
+        f"{FEWEST_TO_BE_ALIKE} of each algorithm. `qdbench reproduce --scale laptop` makes them."
     )
 
 

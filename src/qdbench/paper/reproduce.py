@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from qdbench.algorithms.registry import configure
 from qdbench.analysis.compare import Comparison, compare
 from qdbench.analysis.measured import Measured, Progress, measure
-from qdbench.checks import checked_function, checked_number, checked_path, checked_workers
+from qdbench.checks import checked_flag, checked_function, checked_number, checked_path, checked_workers
 from qdbench.errors import QdbenchError
 from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.interrupt import Interrupt
@@ -21,9 +22,10 @@ from qdbench.experiments.loop import RunProgress
 from qdbench.experiments.one_run import Job, Outcome, Settings
 from qdbench.experiments.plan import Plan
 from qdbench.experiments.runs import check_jobs
-from qdbench.paper.findings import CAVEAT, findings, markdown, replications, too_few
+from qdbench.paper.findings import CAVEAT, findings, markdown, replications, to_decide, too_few
 from qdbench.paper.protocol import CONTENDERS, REPRODUCED_TASK, VERSION, Scale, scale_of
-from qdbench.reports.page import Finding, write_page
+from qdbench.reports.claims import Finding
+from qdbench.reports.page import film_page, write_page
 from qdbench.reports.plot import plot
 from qdbench.reports.style import require_matplotlib
 from qdbench.seeds import stream
@@ -31,6 +33,9 @@ from qdbench.store.files import require_folder, write_text
 from qdbench.store.folder import RunFolder
 from qdbench.store.record import CorrectionPlan, Target
 from qdbench.tasks.registry import make
+
+if TYPE_CHECKING:
+    from qdbench.reports.replays import Replays
 
 PROBE = 64
 """Number of random policies whose episodes are timed to estimate the duration."""
@@ -62,6 +67,7 @@ def reproduce(
     out: str | Path | None = None,
     workers: int | None = None,
     checkpoint_every: float = 30.0,
+    replays: bool = True,
     say: Say = lambda sentence: None,
     progress: Progress = lambda done, total: None,
 ) -> Reproduction:
@@ -69,14 +75,16 @@ def reproduce(
 
     `scale` is `smoke`, `laptop` or `paper`: about 2 minutes, 2.5 hours, or many days on two cores. All
     results are written into the folder `out`, by default results/SCALE. After an interruption, the same call
-    continues. `say` is called with sentences about what will be done and how long it will take. `progress`
-    is called after each measured run.
+    continues. `replays` are films of elites in the page. `say` is called with sentences about what will be
+    done and how long it will take. `progress` is called after each measured run.
     """
     scale_of(scale)
     folder = folder_of(scale, out)
     checked_function("progress", progress)
+    replays = checked_flag("replays", replays)
     make_runs(scale, folder, workers=workers, checkpoint_every=checkpoint_every, say=say)
-    return judge(measure(folder / RUNS, tasks=[REPRODUCED_TASK], progress=progress), folder)
+    measured = measure(folder / RUNS, tasks=[REPRODUCED_TASK], progress=progress)
+    return judge(measured, folder, film_page(measured, lambda done, total: None) if replays else None)
 
 
 def folder_of(scale: str, out: str | Path | None) -> Path:
@@ -110,7 +118,7 @@ def make_runs(
     (carry_out or one_after_the_other)(jobs, settings)
 
 
-def judge(measured: Measured, folder: Path) -> Reproduction:
+def judge(measured: Measured, folder: Path, replays: Replays | None = None) -> Reproduction:
     """Compare, plot and judge the runs of the experiment, and write everything into a folder."""
     comparison = compare(measured, out=folder)
     (task,) = measured.tasks
@@ -126,6 +134,8 @@ def judge(measured: Measured, folder: Path) -> Reproduction:
         findings=found,
         caveat=CAVEAT,
         why_no_findings=why_none,
+        to_decide=to_decide(found),
+        replays=replays,
     )
     return Reproduction(folder, measured, comparison, tuple(found), why_none, tuple(figures), verdicts, page)
 

@@ -6,15 +6,16 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qdbench.algorithms.registry import Factory, checked_options, find, name_of, options
 from qdbench.analysis.compare import Comparison, compare
 from qdbench.analysis.measured import Measured, Progress, measure
 from qdbench.analysis.references import Referenced, with_references
 from qdbench.analysis.table_files import table_lines, write_tables
-from qdbench.analysis.tables import PERCENT, Table, over_tasks, overview
+from qdbench.analysis.tables import Table, headline, over_tasks
 from qdbench.checks import (
+    checked_flag,
     checked_function,
     checked_list,
     checked_names,
@@ -35,8 +36,8 @@ from qdbench.paper.references import usable_references
 from qdbench.paper.reproduce import RUNS, CarryOut, Say, one_after_the_other
 from qdbench.paper.suite_scales import SuiteScale, seeds_kind, suite_scale, suite_tasks
 from qdbench.reports.commands import seeds_text
-from qdbench.reports.markup import picture, text
-from qdbench.reports.page import shown_table, write_page
+from qdbench.reports.first_screen import First
+from qdbench.reports.page import film_page, write_page
 from qdbench.reports.style import require_matplotlib, save_figure
 from qdbench.reports.suite_figure import suite_figure
 from qdbench.store.files import require_folder, write_text
@@ -45,10 +46,8 @@ from qdbench.store.record import CorrectionPlan, Target, variant_label
 from qdbench.store.reference_file import References
 from qdbench.tasks.registry import make
 
-HEADLINE = (
-    "corrected_qd_score", "corrected_coverage", "corrected_max_fitness", "qd_score_loss", "return_rate",
-)  # fmt: skip
-"""The metrics of the suite's table."""
+if TYPE_CHECKING:
+    from qdbench.reports.replays import Replays
 
 
 @dataclass(frozen=True)
@@ -132,6 +131,7 @@ def suite(
     name: str = "",
     references: str | Path | None = None,
     workers: int | None = None,
+    replays: bool = True,
     say: Say = lambda sentence: None,
     progress: Progress = lambda done, total: None,
     on_iteration: OnIteration | None = None,
@@ -143,11 +143,12 @@ def suite(
     cores, for one algorithm. `tasks` and `seeds` choose a part, which is then labelled as such: report seeds
     0-4 or 0-9, tune on seeds from 100 up. Further keywords are options of the algorithms, `name` tells such a
     variant apart. Results are written into the folder `out`, by default results/suite-SCALE. After an
-    interruption, the same call continues. `references` is a folder with further reference results. `say` is
-    called with sentences about what will be done and how long it will take, `on_iteration` after every
-    iteration of every run.
+    interruption, the same call continues. `references` is a folder with further reference results. `replays`
+    are films of elites in the page. `say` is called with sentences about what will be done and how long it
+    will take, `on_iteration` after every iteration of every run.
     """
     checked_function("progress", progress)
+    replays = checked_flag("replays", replays)
     if on_iteration is not None:
         checked_function("on_iteration", on_iteration)
     several = (
@@ -165,7 +166,8 @@ def suite(
 
     if not make_suite_runs(plan, settings, say, carry_out):
         raise InvalidInput("some runs are in progress elsewhere; give the same call when they are finished")
-    return judge_suite(plan, measure_suite(plan, progress))
+    measured = measure_suite(plan, progress)
+    return judge_suite(plan, measured, film_page(measured, lambda done, total: None) if replays else None)
 
 
 def suite_plan(
@@ -272,7 +274,7 @@ def measure_suite(plan: SuitePlan, progress: Progress) -> Measured:
     return replace(found, tasks=tasks, results=(plan.folder / RUNS,))
 
 
-def judge_suite(plan: SuitePlan, measured: Measured) -> SuiteResult:
+def judge_suite(plan: SuitePlan, measured: Measured, replays: Replays | None = None) -> SuiteResult:
     """Compare with the reference results, draw and write everything into the folder."""
     joined = with_references(measured, plan.references.found)
     comparison = compare(joined.measured, anchors=joined.anchors)
@@ -286,17 +288,12 @@ def judge_suite(plan: SuitePlan, measured: Measured) -> SuiteResult:
     summary = folder / "suite.md"
     lines = [f"# {plan.label}", "", *(f"- {line}" for line in about), ""]
     write_text(summary, "\n".join([*lines, *(line for table in tables for line in table_lines(table))]))
-    drawn = picture(figure, f"{plan.label}: QD score against evaluations on every task", "QD score by task.")
-    shown_first = "\n".join(
-        [
-            *(f"<p>{text(line)}</p>" for line in about),
-            *(shown_table(table, f"result-{i}") for i, table in enumerate(tables, 1)),
-            drawn,
-        ]
-    )
-    who = ", ".join(one.label for one in plan.entrants)
     page = write_page(
-        measured, comparison, folder / "report.html", title=f"{who}: {plan.label}", first=shown_first
+        measured,
+        comparison,
+        folder / "report.html",
+        first=First(plan.label, about, tables, joined.measured),
+        replays=replays,
     )
     return SuiteResult(
         folder, plan.label, measured, comparison, tuple(tables), joined.missing, summary, tuple(figures), page
@@ -305,11 +302,7 @@ def judge_suite(plan: SuitePlan, measured: Measured) -> SuiteResult:
 
 def suite_tables(comparison: Comparison) -> list[Table]:
     """Return the table of headline metrics, and those of the aggregate if there are several tasks."""
-    headline = overview(replace(comparison, metrics=HEADLINE))
-    order = {task.task: i for i, task in enumerate(comparison.tasks)}
-    rows = tuple(sorted(headline.rows, key=lambda row: order[row[0]]))  # all metrics of a task together
-    title = f"Headline metrics: IQM and its {PERCENT} interval"
-    return [replace(headline, title=title, rows=rows), *over_tasks(comparison)[1:]]
+    return [headline(comparison), *over_tasks(comparison)[1:]]
 
 
 def suite_notes(plan: SuitePlan, joined: Referenced) -> list[str]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
 from html import escape
 from io import BytesIO
 from itertools import groupby
 from string import Template
 from typing import Any
 
+from qdbench.analysis.tables import Table
 from qdbench.reports.style import style
 
 PNG_DPI = 200
@@ -20,6 +23,8 @@ _TEXT_COLUMNS = (
     "metric", "algorithm", "task", "A", "B", "run", "reason", "options", "fingerprint", "budget",
     "status", "cpu", "system", "versions",
 )  # fmt: skip
+_FEW_WARNINGS = 2
+"""More are folded, so that the first screen shows results."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 CSS = """
@@ -30,10 +35,10 @@ CSS = """
   --bad: #f49aa0; } }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
-body { margin: 0 auto; max-width: 76rem; padding: 2.5rem 1.25rem 4rem; color: var(--ink);
+body { margin: 0 auto; max-width: 76rem; padding: 1.6rem 1.25rem 4rem; color: var(--ink);
   background: var(--paper); font: 1rem/1.6 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue",
   Arial, sans-serif; overflow-wrap: anywhere; }
-h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 .5rem; letter-spacing: -.01em; }
+h1 { font-size: 1.75rem; line-height: 1.2; margin: 0 0 .4rem; letter-spacing: -.01em; }
 h2 { font-size: 1.4rem; line-height: 1.3; margin: 3.25rem 0 1rem; padding-top: 1rem;
   border-top: 1px solid var(--line); }
 h3 { font-size: 1.05rem; line-height: 1.4; margin: 2rem 0 .5rem; }
@@ -42,10 +47,27 @@ ul { padding-left: 1.2rem; }
 li { margin: .25rem 0; }
 a { color: var(--link); text-underline-offset: .15em; }
 header p, footer, figcaption, .notes, .soft { color: var(--soft); }
-nav { margin: 1.5rem 0 0; padding: .9rem 1.25rem; background: var(--panel); border-radius: .5rem; }
-nav p { margin: 0; font-weight: 600; }
-nav ul { list-style: none; max-width: none; margin: .3rem 0 0; padding: 0; display: flex; flex-wrap: wrap;
-  gap: 0 1.4rem; }
+nav { margin: .8rem 0 0; font-size: .875rem; }
+nav p { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); margin: 0; }
+nav ul { list-style: none; max-width: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap;
+  gap: 0 1.2rem; }
+nav:has(li:only-child) { display: none; }
+header .lead { font-size: 1.05rem; max-width: 62rem; }
+#result h2 { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); margin: 0;
+  padding: 0; border: 0; }
+.hero { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 7fr); gap: 1.25rem; margin-top: 1.1rem;
+  grid-template-areas: "figure watch" "short watch"; grid-template-rows: auto 1fr; align-items: start; }
+.hero.several { grid-template-areas: "figure figure" "short watch"; }
+.hero.still { grid-template-areas: "figure short"; grid-template-columns: 1fr 1fr; }
+.hero.several.still { grid-template-areas: "figure figure" "short short"; }
+.hero-figure { grid-area: figure; }
+.hero-watch { grid-area: watch; }
+.hero-short { grid-area: short; }
+.hero figure, .hero .scroll { margin: 0; }
+.hero img { width: 100%; }
+.hero .line { color: var(--soft); font-size: .875rem; margin: .5rem 0 1rem; }
+.hero-short th, .hero-short td { white-space: normal; }
+.findings th { font-weight: 400; }
 figure { margin: 1.75rem 0; }
 figure img { display: block; max-width: 100%; height: auto; padding: .6rem; background: #fff;
   border: 1px solid var(--line); border-radius: .5rem; }
@@ -71,17 +93,24 @@ summary { cursor: pointer; font-weight: 600; padding: .25rem 0; }
 .finding { border-left: .3rem solid var(--line); padding: .1rem 0 .1rem 1rem; margin: 1.5rem 0; }
 .ink { color: var(--ink); }
 .finding h3 { margin: .2rem 0; }
-.verdict { font-size: .8rem; font-weight: 700; text-transform: uppercase; letter-spacing: .05em; }
+.verdict { font-size: .8rem; font-weight: 600; white-space: nowrap; color: var(--soft); }
+td .verdict { padding: .05rem .5rem; border: 1px solid currentColor; border-radius: 1rem; }
 .holds { color: var(--good); border-color: currentColor; }
 .does-not-hold { color: var(--bad); border-color: currentColor; }
 pre { background: var(--panel); border-radius: .5rem; padding: 1rem; margin: 1rem 0; font-size: .85rem;
   line-height: 1.6; white-space: pre-wrap; }
 code, pre { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
 footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line); font-size: .875rem; }
+@media (max-width: 56rem) {
+  .hero, .hero.several { grid-template-columns: minmax(0, 1fr);
+    grid-template-areas: "figure" "watch" "short"; }
+}
 @media (max-width: 40rem) {
   body { padding: 1.5rem 1rem 3rem; }
   h1 { font-size: 1.6rem; }
   h2 { margin-top: 2.5rem; }
+  .hero, .hero.several, .hero.still, .hero.several.still { grid-template-columns: minmax(0, 1fr);
+    grid-template-areas: "figure" "watch" "short"; }
   figure img { padding: .2rem; }
   th, td, caption { padding-left: .55rem; padding-right: .55rem; }
 }
@@ -98,6 +127,7 @@ footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line);
   h2, h3, caption, summary { break-after: avoid; }
   h2, footer { margin-top: 1.5rem; }
   figure img { max-height: 165mm; width: auto; border: 0; padding: 0; }
+  .hero-figure img { max-height: 70mm; width: auto; }
   details::details-content { content-visibility: visible; height: auto; }
 }
 """
@@ -108,7 +138,7 @@ _PAGE = Template("""<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'$policy">
 <meta name="generator" content="$generator">
 <title>$title</title>
 <link rel="icon" href="data:,">
@@ -131,7 +161,7 @@ $sections
 <footer>
 $footer
 </footer>
-</body>
+$scripts</body>
 </html>
 """)  # noqa: E501
 
@@ -141,13 +171,44 @@ def text(words: object) -> str:
     return escape(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(words)))
 
 
-def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]], footer: str, generator: str) -> str:
+@dataclass(frozen=True)
+class Player:
+    """What plays films inside a page: a script, its style sheet, and the films as JSON."""
+
+    script: str
+    style: str
+    films: str
+
+    @property
+    def policy(self) -> str:
+        """Allow this script and no other: the browser compares its hash."""
+        return f"; script-src 'sha256-{b64encode(sha256(self.script.encode()).digest()).decode()}'"
+
+    @property
+    def elements(self) -> str:
+        """The films, and the script that plays them."""
+        return (
+            f'<script type="application/json" id="films">{self.films}</script>\n'
+            f"<script>{self.script}</script>\n"
+        )
+
+
+def page(
+    title: str,
+    lead: str,
+    sections: Sequence[tuple[str, str, str]],
+    footer: str,
+    generator: str,
+    player: Player | None = None,
+) -> str:
     """Return a page of sections, each with an id, a heading and HTML. Empty sections are left out."""
     shown = [section for section in sections if section[2]]
     return _PAGE.substitute(
         title=text(title),
         lead=lead,
-        css=CSS,
+        css=CSS + (player.style if player else ""),
+        policy=player.policy if player else "",
+        scripts=player.elements if player else "",
         contents="\n".join(f'<li><a href="#{key}">{text(head)}</a></li>' for key, head, _ in shown),
         sections="\n".join(
             f'<section id="{key}" aria-labelledby="{key}-h">\n<h2 id="{key}-h">{text(head)}</h2>\n{content}\n'
@@ -169,6 +230,9 @@ def warned(sentences: Sequence[str]) -> str:
     """Return a box with warnings; empty if there are none."""
     if not sentences:
         return ""
+    if len(sentences) > _FEW_WARNINGS:
+        n = len(sentences)
+        return f'<div class="warnings" role="note">\n{folded(f"{n} warnings", bullets(sentences))}\n</div>'
     return f'<div class="warnings" role="note">\n<p>Warnings</p>\n{bullets(sentences)}\n</div>'
 
 
@@ -203,6 +267,11 @@ def table(
         f'<caption id="{key}">{text(caption)}</caption>\n'
         f"<thead><tr>{head}</tr></thead>\n{bodies}\n</table>\n</div>"
     )
+
+
+def shown_table(shown: Table, key: str) -> str:
+    """Return a table with its notes."""
+    return f"{table(key, shown.title, shown.columns, shown.rows)}\n{bullets(shown.notes, 'notes')}"
 
 
 def _groups(rows: Iterable[Sequence[str]]) -> Iterable[list[Sequence[str]]]:

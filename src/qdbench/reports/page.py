@@ -6,38 +6,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import qdbench
 from qdbench.analysis.compare import Comparison, compare
 from qdbench.analysis.measured import IntervalKind, Measured, MeasuredTask, Paths, Progress, as_measured
 from qdbench.analysis.measures import On
 from qdbench.analysis.tables import Table, interval_words, method, tables
-from qdbench.checks import checked_path, checked_text
+from qdbench.checks import checked_flag, checked_function, checked_path, checked_text
 from qdbench.metrics.metric import METRICS
 from qdbench.reports.archives import archives_figure
+from qdbench.reports.claims import Finding
 from qdbench.reports.commands import MACHINE, commands, seeds_text, versions
 from qdbench.reports.figures import Looks, in_order, paper_figure
-from qdbench.reports.markup import bullets, folded, page, picture, table, text, warned
+from qdbench.reports.first_screen import First, first_screen, title_of, what_was_run
+from qdbench.reports.markup import bullets, folded, page, picture, shown_table, table, text, warned
 from qdbench.reports.samples import samples_figure
 from qdbench.reports.spreads import spreads_figure
 from qdbench.reports.style import looks, require_matplotlib
 from qdbench.store.files import require_writable, write_text
 from qdbench.store.record import Environment
 
+if TYPE_CHECKING:
+    from qdbench.reports.replays import Replays
+
 _MANY_RUNS = 16
 """A longer table of runs is folded."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A sentence that was put to the test; `qdbench.paper.findings` makes those of the paper."""
-
-    claim: str
-    criterion: str
-    verdict: Literal["holds", "does not hold", "undecided"]
-    numbers: tuple[str, ...]
-    """What the verdict rests on, in words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +44,10 @@ class _Content:
     title: str
     findings: Sequence[Finding]
     caveat: str
-    why_no_findings: str = ""
-    first: str = ""
-    """HTML of a section before all others."""
+    why_no_findings: str
+    to_decide: str
+    first: First
+    replays: Replays | None
 
 
 def report(
@@ -63,23 +58,38 @@ def report(
     on: On = "own",
     out: str | Path = "report.html",
     title: str = "",
+    replays: bool = True,
+    trust: bool = False,
     progress: Progress = lambda done, total: None,
+    filming: Progress = lambda done, total: None,
 ) -> Path:
-    """Write figures, tables, warnings, runs and commands as one HTML file that opens offline.
+    """Write figures, replays, tables, warnings, runs and commands as one HTML file that opens offline.
 
     `results` are folders with runs, or the result of `measure`. `tasks`, `interval` and `on` are those of
-    `measure`. Returns the path. Raises InvalidInput if no task can be compared.
+    `measure`. `replays` are films of elites, simulated again; `trust` allows to import a module of your own
+    that a run names, to make its task again. `progress` is called after each measured run, `filming` after
+    each filmed algorithm. Returns the path. Raises InvalidInput if no task can be compared.
     """
     path, title = checked_path("out", out), checked_text("title", title)
+    replays, trust = checked_flag("replays", replays), checked_flag("trust", trust)
+    checked_function("filming", filming)
     require_can_report(path)
     measured = as_measured(results, tasks, interval, on, progress)
-    return write_page(measured, compare(measured), path, title=title)
+    filmed = film_page(measured, filming, trust=trust) if replays else None
+    return write_page(measured, compare(measured), path, title=title, replays=filmed)
 
 
 def require_can_report(path: Path) -> None:
     """Refuse, before the work starts, a page that could not be written."""
     require_matplotlib()
     require_writable(path, ".html", ".htm")
+
+
+def film_page(measured: Measured, progress: Progress, *, trust: bool = False) -> Replays:
+    """Film elites of every algorithm, for `write_page`."""
+    from qdbench.reports.replays import make_replays
+
+    return make_replays(measured, _looks(measured), progress, trust=trust)
 
 
 def write_page(
@@ -91,50 +101,85 @@ def write_page(
     findings: Sequence[Finding] = (),
     caveat: str = "",
     why_no_findings: str = "",
-    first: str = "",
+    to_decide: str = "",
+    first: First | None = None,
+    replays: Replays | None = None,
 ) -> Path:
-    """Write the page of a comparison; `caveat` is shown once, above all findings; `first` is HTML."""
-    look = looks(variant.label for _, variant in measured.variants)
-    content = _Content(measured, comparison, path, title, findings, caveat, why_no_findings, first)
-    write_text(path, _page(content, look))
+    """Write the page of a comparison.
+
+    `caveat` is shown once, above all findings; `to_decide` is a line on what undecided ones need.
+    """
+    content = _Content(
+        measured,
+        comparison,
+        path,
+        title,
+        findings,
+        caveat,
+        why_no_findings,
+        to_decide,
+        first or First(),
+        replays,
+    )
+    write_text(path, _page(content, _looks(measured)))
     return path
+
+
+def _looks(measured: Measured) -> Looks:
+    return looks(variant.label for _, variant in measured.variants)
 
 
 def _page(content: _Content, look: Looks) -> str:
     made = tables(content.comparison)
     by_task, others = made[: len(content.comparison.tasks)], made[len(content.comparison.tasks) :]
-    names = [task.task for task in content.measured.tasks]
-    title = content.title or f"Comparison on {names[0] if len(names) == 1 else f'{len(names)} tasks'}"
+    measured = content.measured
+    watch = [content.replays.html(task.task) if content.replays else "" for task in measured.tasks]
+    result = first_screen(
+        measured, content.comparison, look, content.first, content.findings, content.to_decide, watch[0]
+    )
     return page(
-        title,
-        _lead(content),
+        content.title or title_of(measured, look),
+        _lead(content, look),
         [
-            ("result", "Result", content.first),
-            ("compared", "What was compared", _compared(content)),
+            ("result", "Result", result),
             ("findings", "The paper\N{RIGHT SINGLE QUOTATION MARK}s findings", _findings(content)),
             *(
-                (f"task-{i}", task.task, _task(task, shown, look, f"task-{i}-table"))
-                for i, (task, shown) in enumerate(zip(content.measured.tasks, by_task, strict=True), 1)
+                (
+                    f"task-{i + 1}",
+                    task.task,
+                    _task(task, shown, look, f"task-{i + 1}-table", watch[i] if i else ""),
+                )
+                for i, (task, shown) in enumerate(zip(measured.tasks, by_task, strict=True))
             ),
             ("tests", "Tests and aggregates", _others(others)),
+            ("compared", "What was compared", _compared(content)),
             ("method", "Method", bullets(_method(content))),
             ("runs", "Runs", _runs(content)),
             ("commands", "Commands", _commands(content)),
         ],
         f"<p>Written by qdbench {text(qdbench.__version__)}. This file is complete and opens offline.</p>",
         f"qdbench {qdbench.__version__}",
+        content.replays.player if content.replays else None,
     )
 
 
-def _lead(content: _Content) -> str:
+def _lead(content: _Content, look: Looks) -> str:
     newest = max(
         datetime.fromisoformat(one.run.record.updated) for _, one in content.measured.runs
     ).astimezone(UTC)
     n, skipped = len(content.measured.runs), len(content.comparison.skipped)
     left_out = f', <a href="#runs">{skipped} skipped</a>' if skipped else ""
+    label = (
+        f"{text(content.first.label[:1].upper() + content.first.label[1:])}. " if content.first.label else ""
+    )
+    what = what_was_run(content.measured)
+    if content.title:
+        what = f"{title_of(content.measured, look)}: {what}"
+    when = f'<time datetime="{newest.isoformat()}">{newest.day} {newest:%B %Y, %H:%M} UTC</time>'
     return (
-        f'<p>{n} run{"s" * (n != 1)}{left_out}; the newest is of <time datetime="{newest.isoformat()}">'
-        f"{newest.day} {newest:%B %Y, %H:%M} UTC</time>.</p>\n{warned(content.measured.warnings)}"
+        f'<p class="lead">{text(what)}</p>\n'
+        f"<p>{label}{n} run{'s' * (n != 1)}{left_out}; the newest is of {when}.</p>\n"
+        f"{warned(content.measured.warnings)}"
     )
 
 
@@ -179,10 +224,11 @@ def _findings(content: _Content) -> str:
         for one in content.findings
     ]
     above = content.caveat if shown else content.why_no_findings
-    return "\n".join([*([f"<p>{text(above)}</p>"] if above else []), *shown])
+    each = folded(f"Criteria and numbers of the {len(shown)} findings", "\n".join(shown))
+    return "\n".join([*([f"<p>{text(above)}</p>"] if above else []), *([each] if shown else [])])
 
 
-def _task(task: MeasuredTask, shown: Table, look: Looks, key: str) -> str:
+def _task(task: MeasuredTask, shown: Table, look: Looks, key: str, watch: str) -> str:
     names = ", ".join(look[variant.label].name for variant in in_order(task.variants, look))
     along = "evaluations" if task.no_times else "evaluations and seconds"
     corrected = task.is_corrected
@@ -213,12 +259,7 @@ def _task(task: MeasuredTask, shown: Table, look: Looks, key: str) -> str:
         alt = f"{task.task}: standard deviations of re-evaluated fitness and descriptors of {names}, by cell."
         caption = "How far the re-evaluations of every elite scatter, where it is stored."
         pictures.append(picture(spreads_figure(task, look), alt, caption, vector=False))
-    return "\n".join((f"<p>{text(task.by)}.</p>", *pictures, shown_table(shown, key)))
-
-
-def shown_table(shown: Table, key: str) -> str:
-    """Return a table with its notes."""
-    return f"{table(key, shown.title, shown.columns, shown.rows)}\n{bullets(shown.notes, 'notes')}"
+    return "\n".join((f"<p>{text(task.by)}.</p>", watch, *pictures, shown_table(shown, key)))
 
 
 def _others(found: Sequence[Table]) -> str:

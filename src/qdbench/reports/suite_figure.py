@@ -16,8 +16,15 @@ _METRIC = "qd_score"
 _OWN = "#000000"
 
 
-def suite_figure(measured: Measured, label: str) -> Any:
-    """Return the QD score along the runs, one panel per task, and the corrected QD score (dashed)."""
+_NARROW = 4.3
+"""Width in inches of a figure beside others, if there is only one task."""
+
+
+def suite_figure(measured: Measured, label: str, *, narrow: bool = False) -> Any:
+    """Return the QD score along the runs, one panel per task, and the corrected QD score (dashed).
+
+    A `narrow` figure of one task fits beside other things.
+    """
     from matplotlib.figure import Figure
 
     look = suite_looks(dict.fromkeys(variant.label for _, variant in measured.variants))
@@ -25,7 +32,8 @@ def suite_figure(measured: Measured, label: str) -> Any:
     columns = min(3, n)
     rows = -(-n // columns)
     with style():
-        figure = Figure(figsize=(WIDTH, 1.0 + 1.9 * rows), layout="constrained")
+        size = (_NARROW, 3.4) if narrow and n == 1 else (WIDTH, 1.0 + 1.9 * rows)
+        figure = Figure(figsize=size, layout="constrained")
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
         for panel, task in zip(panels, measured.tasks, strict=False):
             draw_metric(panel, in_order(task.variants, look), look, _METRIC, "evaluations")
@@ -35,7 +43,7 @@ def suite_figure(measured: Measured, label: str) -> Any:
         for i, panel in enumerate(panels[:n]):
             panel.set_xlabel("evaluations" if i + columns >= n else "")
             panel.set_ylabel(METRICS[_METRIC].title if i % columns == 0 else "")
-        add_legend(figure, look.values(), corrected=True)
+        add_legend(figure, look.values(), corrected=any(task.is_corrected for task in measured.tasks))
         add_note(figure, (label, "median and quartiles over replications", "QD score on the fixed interval"))
     return figure
 

@@ -1,6 +1,6 @@
 """The simulation of episodes: engines that step robots, the evaluation loop, and recorders."""
 
-from qdbench.simulation.episode import Episode, rollouts
+from qdbench.simulation.episode import Episode, kinematics, rollouts
 from qdbench.simulation.loop import DEFAULT_SLOTS, evaluate
 from qdbench.simulation.recorders import (
     ControlRecorder,
@@ -19,5 +19,6 @@ __all__ = [
     "TransitionRecorder",
     "Transitions",
     "evaluate",
+    "kinematics",
     "rollouts",
 ]

@@ -55,7 +55,7 @@ def rollouts(task: RobotTask, solutions: Parameters, seeds: Seeds, workers: int 
 def _episode(task: RobotTask, trace: Trace, found: Evaluations, row: int) -> Episode:
     valid, robot = bool(found.valid[row]), task.anatomy
     qpos, qvel, rewards = np.stack(trace.qpos), np.stack(trace.qvel), np.stack(trace.rewards)
-    positions, orientations, centre_of_mass = _kinematics(robot, qpos)
+    positions, orientations, centre_of_mass = kinematics(robot, qpos)
     if not valid:  # what MuJoCo shows after its reset is not a result
         for rows in (qpos, qvel, rewards, positions, orientations, centre_of_mass):
             rows[-1] = np.nan
@@ -78,7 +78,7 @@ def _episode(task: RobotTask, trace: Trace, found: Evaluations, row: int) -> Epi
     )
 
 
-def _kinematics(robot: Anatomy, qpos: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+def kinematics(robot: Anatomy, qpos: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
     """Return positions and orientations of bodies, and the centre of mass, for every recorded qpos."""
     data = mujoco.MjData(robot.model)
     frames = []

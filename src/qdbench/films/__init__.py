@@ -1,0 +1,1 @@
+"""Elites in motion: which are shown, how they are drawn, and their files."""
