@@ -50,6 +50,7 @@ ONLY_IN = {
     "scipy": {"archives", "analysis", "reports"},
     "filelock": {"store"},
     "ribs": {"algorithms"},
+    "ray": {"experiments"},
 }
 LAZY = {
     ("tasks", "simulation"),  # Task.evaluate reaches the engine when it is called

@@ -18,12 +18,11 @@ from qdbench.checks import (
     checked_flag,
     checked_function,
     checked_paths,
-    checked_workers,
     usable,
 )
 from qdbench.errors import InvalidInput
 from qdbench.experiments.environment import versions
-from qdbench.experiments.evaluators import Evaluator, Evaluators, Threads
+from qdbench.experiments.evaluators import Evaluator, Evaluators, evaluators_on, nodes_of
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.plan import Plan, plan_from
 from qdbench.store.corrections_file import (
@@ -86,7 +85,7 @@ class Corrector:
         size = max(1, CHUNK_BYTES // (4 * self.plan.task.n_parameters * n))
         try:
             for start in range(0, len(missing), size):
-                told = partial(_report, progress, start * n, total)
+                told = partial(_report, interrupt, progress, start * n, total)
                 self._reevaluate(elites, missing[start : start + size], interrupt, told)
                 if time.monotonic() - saved > pause:
                     begun = time.monotonic()
@@ -140,7 +139,10 @@ class Corrector:
         write_corrections(self._path, self.plan.determinants(), versions(), self._made)
 
 
-def _report(progress: CorrectionProgress, before: int, total: int, done: int, of_chunk: int) -> None:
+def _report(
+    interrupt: Interrupt, progress: CorrectionProgress, before: int, total: int, done: int, of_chunk: int
+) -> None:
+    interrupt.check()  # a library may have swallowed what the signal raised
     progress(before + done, total)
 
 
@@ -164,6 +166,18 @@ def corrected_after(folder: RunFolder) -> tuple[int, ...]:
     """Return after how many evaluations the elites of a run have been re-evaluated."""
     header = read_header(folder.corrected_path)
     return () if header is None else header.points
+
+
+def code_of(folders: Sequence[Path], on: str | None, *, trust: bool) -> list[str]:
+    """Return the names of tasks that nodes of a cluster need, and import what they name; none without one."""
+    if on is None:
+        return []
+    records = [load(path).record for path in folders]
+    return [
+        plan_from(record.determinants, trust=trust).task_source
+        for record in {repr(record.task): record for record in records}.values()
+        if ":" in record.task.source
+    ]
 
 
 USUAL_REEVALUATIONS = 50
@@ -208,7 +222,9 @@ def correct_run(
         if corrector.has(archive.n_evaluations):
             return []
         corrector.correct(archive.n_evaluations, archive.elites, archive.cells, interrupt, progress)
-        return differences(record.environments[-1].versions, versions())
+        here = differences(record.environments[-1].versions, versions())
+        nodes = [f"node {node.host} has {node.differs}" for node in nodes_of(evaluators) if node.differs]
+        return [*here, *nodes]
 
 
 def correct(
@@ -217,23 +233,26 @@ def correct(
     reevaluations: int | None = None,
     workers: int | None = None,
     evaluators: Evaluators | None = None,
+    on: str | None = None,
+    elsewhere: bool = False,
     trust: bool = False,
     progress: CorrectionProgress = _silent,
 ) -> list[StoredRun]:
     """Re-evaluate the elites of finished or stopped runs, and return the runs.
 
     `runs` are folders of runs, or folders with runs below. What was re-evaluated before is not done again.
-    `reevaluations` is the number per elite: if not given, as often as before, else 50. `evaluators` makes
-    what evaluates, instead of threads of this process. `trust` allows to import modules of your own that the
-    runs name.
+    `reevaluations` is the number per elite: if not given, as often as before, else 50. `on="ray"` evaluates
+    on all nodes of a cluster, `elsewhere` also on those with another CPU or other versions; `evaluators`
+    makes something else that evaluates. `trust` allows to import modules of your own that the runs name.
     """
     paths = checked_paths("runs", runs)
     n = None if reevaluations is None else checked_count("reevaluations", reevaluations)
-    using = evaluators or Threads(checked_workers(workers))
     trust, progress = checked_flag("trust", trust), checked_function("progress", progress)
-    interrupt, done = Interrupt(), []
-    with interrupt.listening():
-        for folder in run_folders(paths):
-            correct_run(folder, n, using, interrupt, progress, trust=trust)
+    elsewhere = checked_flag("elsewhere", elsewhere)
+    interrupt, done, folders = Interrupt(), [], run_folders(paths)
+    names = code_of(folders, on, trust=trust)
+    with evaluators_on(on, names, workers=workers, elsewhere=elsewhere) as usual, interrupt.listening():
+        for folder in folders:
+            correct_run(folder, n, evaluators or usual, interrupt, progress, trust=trust)
             done.append(load(folder))
     return done

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 from numpy.typing import ArrayLike
 
+from qdbench.checks import checked_workers
 from qdbench.policy import Parameters
+from qdbench.store.record import NodeRecord
 from qdbench.tasks.contract import Evaluations, Progress, Task
 
 
@@ -22,7 +26,10 @@ class Evaluator(Protocol):
 
 
 class Evaluators(Protocol):
-    """Makes the evaluator of a task. It must survive pickling, for runs in other processes."""
+    """Makes the evaluator of a task. It must survive pickling, for runs in other processes.
+
+    It may also have `nodes`, the machines that evaluate now, as run.json records them.
+    """
 
     @property
     def workers(self) -> int:
@@ -41,3 +48,37 @@ class Threads:
     def __call__(self, task: Task) -> Evaluator:
         """Return the task's own `evaluate` on these threads."""
         return partial(task.evaluate, workers=self.workers)
+
+
+def nodes_of(evaluators: Evaluators) -> tuple[NodeRecord, ...]:
+    """Return the machines of a cluster that evaluate now; none if it is this one alone."""
+    return tuple(getattr(evaluators, "nodes", ()))
+
+
+def where_of(evaluate: Evaluator) -> str:
+    """Return on which machines of a cluster is evaluated, for a progress display; else nothing."""
+    return str(getattr(evaluate, "where", ""))
+
+
+@contextmanager
+def evaluators_on(
+    on: str | None, names: Sequence[str] = (), *, workers: int | None = None, elsewhere: bool = False
+) -> Iterator[Evaluators]:
+    """Yield what evaluates: threads of this machine, or all nodes of a cluster (`on`).
+
+    `names` are the `module:attribute` names of tasks and algorithms, whose code the nodes need.
+    """
+    n = None if workers is None else checked_workers(workers)
+    if on is None:
+        yield Threads(checked_workers(n))
+        return
+    from qdbench.experiments.cluster.connection import connected
+
+    with connected(on, names, cpus=n, elsewhere=elsewhere) as cluster:
+        from qdbench.experiments.cluster.batches import OnNodes
+
+        spread = OnNodes(cluster, n)
+        try:
+            yield spread
+        finally:
+            spread.dismiss()

@@ -15,23 +15,23 @@ from qdbench.analysis.references import Referenced, with_references
 from qdbench.analysis.table_files import table_lines, write_tables
 from qdbench.analysis.tables import PERCENT, Table, over_tasks, overview
 from qdbench.checks import (
+    checked_flag,
     checked_function,
     checked_list,
     checked_names,
     checked_path,
     checked_text,
-    checked_workers,
     is_whole,
     shown,
 )
 from qdbench.errors import InvalidInput
-from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.iterations import OnIteration
 from qdbench.experiments.one_run import Job, Settings
 from qdbench.experiments.plan import Plan
+from qdbench.experiments.where import settings_on
 from qdbench.paper.durations import expected_seconds, in_words
 from qdbench.paper.references import usable_references
-from qdbench.paper.reproduce import RUNS, CarryOut, Say, one_after_the_other
+from qdbench.paper.reproduce import RUNS, CarryOut, Say, make_all
 from qdbench.paper.suite_scales import SuiteScale, seeds_kind, suite_scale, suite_tasks
 from qdbench.reports.commands import seeds_text
 from qdbench.reports.markup import picture, text
@@ -131,6 +131,9 @@ def suite(
     name: str = "",
     references: str | Path | None = None,
     workers: int | None = None,
+    jobs: int = 1,
+    on: str | None = None,
+    elsewhere: bool = False,
     say: Say = lambda sentence: None,
     progress: Progress = lambda done, total: None,
     on_iteration: OnIteration | None = None,
@@ -142,7 +145,9 @@ def suite(
     cores, for one algorithm. `tasks` and `seeds` choose a part, which is then labelled as such: report seeds
     0-4 or 0-9, tune on seeds from 100 up. Further keywords are options of the algorithms, `name` tells such a
     variant apart. Results are written into the folder `out`, by default results/suite-SCALE. After an
-    interruption, the same call continues. `references` is a folder with further reference results. `say` is
+    interruption, the same call continues. `jobs` runs are made at a time; `on="ray"` makes them on a cluster,
+    `elsewhere` also on nodes with another CPU or other versions. `references` is a folder with further
+    reference results. `say` is
     called with sentences about what will be done and how long it will take, `on_iteration` after every
     iteration of every run.
     """
@@ -156,13 +161,15 @@ def suite(
     )
     entrants = [entrant(algorithm, chosen, checked_text("name", name)) for algorithm in several]
     plan = suite_plan(entrants, scale, tasks, seeds, out, references)
-    settings = Settings(evaluators=Threads(checked_workers(workers)))
     checked_function("say", say)
+    elsewhere = checked_flag("elsewhere", elsewhere)
 
     def carry_out(jobs: Sequence[Job], settings: Settings) -> None:
-        one_after_the_other(jobs, settings, on_iteration)
+        make_all(jobs, settings, on_iteration)
 
-    if not make_suite_runs(plan, settings, say, carry_out):
+    with settings_on(on, plan.jobs(), workers=workers, jobs=jobs, elsewhere=elsewhere) as settings:
+        finished = make_suite_runs(plan, settings, say, carry_out)
+    if not finished:
         raise InvalidInput("some runs are in progress elsewhere; give the same call when they are finished")
     return judge_suite(plan, measure_suite(plan, progress))
 
@@ -236,7 +243,7 @@ def make_suite_runs(plan: SuitePlan, settings: Settings, say: Say, carry_out: Ca
     jobs = plan.jobs()
     workers = settings.evaluators.workers * settings.jobs
     say(f"{plan.label}: {len(jobs)} runs of {', '.join(one.label for one in plan.entrants)}")
-    each = expected_seconds(plan.scale, jobs, workers, plan.references.found)
+    each = expected_seconds(plan.scale, jobs, settings, plan.references.found)
     total = sum(each.values())
     if total:
         say("; ".join(f"{task} {in_words(seconds)}" for task, seconds in each.items() if seconds))
