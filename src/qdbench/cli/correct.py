@@ -42,7 +42,7 @@ def correct(
 
     Each elite is re-evaluated only once: after an interruption, the same command continues.
     """
-    from qdbench.experiments.correcting import code_of, correct_run
+    from qdbench.experiments.correcting import correct_run, import_tasks
     from qdbench.experiments.evaluators import evaluators_on
     from qdbench.experiments.interrupt import Interrupt, Interrupted
     from qdbench.store.folder import run_folders
@@ -51,9 +51,10 @@ def correct(
     interrupt = Interrupt()
     done: list[Path] = []
     failed: list[str] = []
-    names = code_of(folders, on, trust=trust)
+    if on is not None:
+        import_tasks(folders, trust=trust)
     with (
-        evaluators_on(on, names, workers=workers, elsewhere=elsewhere) as evaluators,
+        evaluators_on(on, workers=workers, elsewhere=elsewhere) as evaluators,
         interrupt.listening(),
         terminal.bars() as bars,
     ):

@@ -101,9 +101,9 @@ def run(
         for one in seed_list(seed, seeds)
     ]
     _tell_settings(found)
+    todo = [Job(plan, plan.folder(out), target) for plan in plans]
     with settings_on(
         on,
-        todo := [Job(plan, plan.folder(out), target) for plan in plans],
         workers=workers,
         jobs=jobs,
         checkpoint_every=checkpoint_every,
@@ -143,9 +143,9 @@ def resume(
             "--reevaluations needs --corrections K; without both, a run is corrected as it was started"
         )
     correct = None if corrections is None else CorrectionPlan(corrections, reevaluations or 50)
+    todo = [recorded_job(path, target, correct, trust=trust) for path in run_folders(runs)]
     with settings_on(
         on,
-        todo := [recorded_job(path, target, correct, trust=trust) for path in run_folders(runs)],
         workers=workers,
         jobs=jobs,
         checkpoint_every=checkpoint_every,

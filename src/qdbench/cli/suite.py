@@ -111,7 +111,6 @@ def suite(
 
     with settings_on(
         on,
-        plan.jobs(),
         workers=workers,
         jobs=jobs,
         checkpoint_every=checkpoint_every,

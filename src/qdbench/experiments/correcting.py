@@ -168,16 +168,11 @@ def corrected_after(folder: RunFolder) -> tuple[int, ...]:
     return () if header is None else header.points
 
 
-def code_of(folders: Sequence[Path], on: str | None, *, trust: bool) -> list[str]:
-    """Return the names of tasks that nodes of a cluster need, and import what they name; none without one."""
-    if on is None:
-        return []
-    records = [load(path).record for path in folders]
-    return [
-        plan_from(record.determinants, trust=trust).task_source
-        for record in {repr(record.task): record for record in records}.values()
-        if ":" in record.task.source
-    ]
+def import_tasks(folders: Sequence[Path], *, trust: bool) -> None:
+    """Import the modules that runs name, so that their code goes to the nodes of a cluster."""
+    for record in (load(path).record for path in folders):
+        if ":" in record.task.source:
+            plan_from(record.determinants, trust=trust)
 
 
 USUAL_REEVALUATIONS = 50
@@ -250,8 +245,9 @@ def correct(
     trust, progress = checked_flag("trust", trust), checked_function("progress", progress)
     elsewhere = checked_flag("elsewhere", elsewhere)
     interrupt, done, folders = Interrupt(), [], run_folders(paths)
-    names = code_of(folders, on, trust=trust)
-    with evaluators_on(on, names, workers=workers, elsewhere=elsewhere) as usual, interrupt.listening():
+    if on is not None:
+        import_tasks(folders, trust=trust)
+    with evaluators_on(on, workers=workers, elsewhere=elsewhere) as usual, interrupt.listening():
         for folder in folders:
             correct_run(folder, n, evaluators or usual, interrupt, progress, trust=trust)
             done.append(load(folder))

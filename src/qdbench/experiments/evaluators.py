@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -62,11 +62,11 @@ def where_of(evaluate: Evaluator) -> str:
 
 @contextmanager
 def evaluators_on(
-    on: str | None, names: Sequence[str] = (), *, workers: int | None = None, elsewhere: bool = False
+    on: str | None, *, workers: int | None = None, elsewhere: bool = False
 ) -> Iterator[Evaluators]:
     """Yield what evaluates: threads of this machine, or all nodes of a cluster (`on`).
 
-    `names` are the `module:attribute` names of tasks and algorithms, whose code the nodes need.
+    Modules of the user must have been imported before: their code goes to the nodes.
     """
     n = None if workers is None else checked_workers(workers)
     if on is None:
@@ -74,7 +74,7 @@ def evaluators_on(
         return
     from qdbench.experiments.cluster.connection import connected
 
-    with connected(on, names, cpus=n, elsewhere=elsewhere) as cluster:
+    with connected(on, cpus=n, elsewhere=elsewhere) as cluster:
         from qdbench.experiments.cluster.batches import OnNodes
 
         spread = OnNodes(cluster, n)

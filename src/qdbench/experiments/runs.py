@@ -106,8 +106,7 @@ def run(
     plan = plan_for(found, source, algorithm, chosen, seed=seed, name=name)
     job = Job(plan, plan.folder(folder), target)
     interrupt = Interrupt()
-    names = [plan.task_source, plan.algorithm]
-    with evaluators_on(on, names, workers=workers, elsewhere=elsewhere) as usual, interrupt.listening():
+    with evaluators_on(on, workers=workers, elsewhere=elsewhere) as usual, interrupt.listening():
         settings = Settings(evaluators=evaluators or usual, elsewhere=elsewhere, changed_code=changed_code)
         outcome = execute(job, settings, interrupt, also_telling(on_iteration, plan, _silent))
     if outcome.status in ("failed", ELSEWHERE):

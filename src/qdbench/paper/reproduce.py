@@ -115,7 +115,6 @@ def make_runs(scale: str, folder: Path, how: Where, *, say: Say, carry_out: Carr
     )
     with settings_on(
         how.on,
-        jobs,
         workers=how.workers,
         jobs=how.jobs,
         checkpoint_every=how.checkpoint_every,

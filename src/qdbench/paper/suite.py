@@ -167,7 +167,7 @@ def suite(
     def carry_out(jobs: Sequence[Job], settings: Settings) -> None:
         make_all(jobs, settings, on_iteration)
 
-    with settings_on(on, plan.jobs(), workers=workers, jobs=jobs, elsewhere=elsewhere) as settings:
+    with settings_on(on, workers=workers, jobs=jobs, elsewhere=elsewhere) as settings:
         finished = make_suite_runs(plan, settings, say, carry_out)
     if not finished:
         raise InvalidInput("some runs are in progress elsewhere; give the same call when they are finished")

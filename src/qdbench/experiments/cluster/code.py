@@ -5,29 +5,23 @@ from __future__ import annotations
 import shutil
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
 
-INSTALLED = tuple(
-    Path(path).resolve() for key, path in sysconfig.get_paths().items() if key.endswith(("lib", "stdlib"))
-)
+INSTALLED = ("site-packages", "dist-packages")
+STANDARD = tuple(Path(sysconfig.get_path(key)).resolve() for key in ("stdlib", "platstdlib"))
 
 
-def own_modules(names: Iterable[str]) -> list[str]:
-    """Return the modules of `module:attribute` names that are not installed packages of this machine.
-
-    Modules beside them that were imported too come along: a task may be made of several files.
-    """
-    tops = {name.partition(":")[0].partition(".")[0] for name in names if ":" in name}
-    roots = {place.parent for top in tops - {"qdbench"} if (place := _place(sys.modules.get(top)))}
+def own_modules() -> list[Path]:
+    """Return the files and folders of all modules that were imported, but are not installed packages."""
     found = {
-        name
+        place
         for name, module in list(sys.modules.items())
         if "." not in name and name not in ("qdbench", "__main__", "__mp_main__")
-        if (place := _place(module)) and place.parent in roots
+        if (place := _place(module)) is not None
     }
     return sorted(found)
 
@@ -35,18 +29,20 @@ def own_modules(names: Iterable[str]) -> list[str]:
 def _place(module: ModuleType | None) -> Path | None:
     """Return the file or the folder of a module, unless it is an installed one or has none."""
     file = getattr(module, "__file__", None)
+    if file is None:  # built in, or a package without __init__.py
+        file = next(iter(getattr(module, "__path__", ())), None)
     if file is None:
         return None
     path = Path(file).resolve()
-    if any(path.is_relative_to(installed) for installed in INSTALLED):
+    if set(INSTALLED) & set(path.parts) or any(path.is_relative_to(standard) for standard in STANDARD):
         return None
-    return path.parent if path.stem == "__init__" else path
+    place = path.parent if path.stem == "__init__" else path
+    return place if place.exists() else None
 
 
 @contextmanager
-def copied(modules: Iterable[str]) -> Iterator[Path | None]:
+def copied(places: list[Path]) -> Iterator[Path | None]:
     """Copy modules into a folder of their own; None if there are none."""
-    places = [place for name in modules if (place := _place(sys.modules[name]))]
     if not places:
         yield None
         return

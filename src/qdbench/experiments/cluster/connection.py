@@ -11,7 +11,7 @@ import signal
 import socket
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,12 +55,10 @@ class Cluster:
 
 
 @contextmanager
-def connected(
-    on: str, names: Sequence[str] = (), *, cpus: int | None = None, elsewhere: bool = False
-) -> Iterator[Cluster]:
+def connected(on: str, *, cpus: int | None = None, elsewhere: bool = False) -> Iterator[Cluster]:
     """Connect to a cluster, or start one with so many CPUs; what was started here is ended.
 
-    `names` are the `module:attribute` names of tasks and algorithms, whose code the nodes need.
+    The nodes get the code of all modules of the user that have been imported by now.
     """
     address = checked_on(on) or os.environ.get("RAY_ADDRESS") or None
     _require_ray()
@@ -74,9 +72,10 @@ def connected(
             own = address is None
             logging.getLogger("ray").setLevel(logging.ERROR)
             stack.enter_context(_signals_kept())
-            code = stack.enter_context(copied(own_modules(names)))
+            code = stack.enter_context(copied(own_modules()))
             shipped = {} if code is None else {"runtime_env": {"working_dir": str(code)}}
             stack.enter_context(_started(cpus, shipped) if address is None else _joined(address, shipped))
+        _keep_quiet()
         nodes = alive_nodes()
         if not any(node.free for node in nodes):
             raise InvalidInput(
@@ -84,6 +83,13 @@ def connected(
             )
         require_same(nodes, elsewhere=elsewhere)
         yield Cluster(elsewhere, own)
+
+
+def _keep_quiet() -> None:
+    """Let Ray print nothing about nodes that die: the run goes on, and its progress shows the nodes."""
+    from ray._private.ray_logging import global_worker_stdstream_dispatcher
+
+    global_worker_stdstream_dispatcher.remove_handler("ray_print_logs")
 
 
 def _require_ray() -> None:
@@ -154,8 +160,11 @@ def _require_reachable(address: str) -> None:
             f"RAY_ADDRESS is {address}, which is for Ray's client; give HOST:PORT of the cluster itself "
             "(port 6379 unless chosen), on a machine that is a node of it"
         )
+    from ray._private import services
+
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_SECONDS).close()
+        there = services.resolve_ip_for_localhost(host.strip("[]"))  # Ray itself never uses 127.0.0.1
+        socket.create_connection((there, int(port)), timeout=REACH_SECONDS).close()
     except (OSError, OverflowError) as error:
         raise InvalidInput(
             f"no Ray cluster answers at {address} ({error}); is it running, and is that the port of "
