@@ -35,7 +35,7 @@ MODES = {"batches": [], "whole runs": ["--jobs", "2"]}
 def command(task: str, algorithms: tuple[str, ...], seeds: str, out: Path) -> list[str]:
     return [
         sys.executable, "-m", "qdbench", "run", task, *(f"--algorithm={name}" for name in algorithms),
-        "--seeds", seeds, "--evaluations", "640", "--batch-size", "128", "--episode-length", "60",
+        "--seeds", seeds, "--evaluations", "640", "--batch-size", "128", "--episode-length", "40",
         "--corrections", "2", "--reevaluations", "3", "--checkpoint-every", "1", "--out", str(out),
     ]  # fmt: skip
 

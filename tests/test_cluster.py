@@ -138,8 +138,8 @@ def test_the_same_command_continues_after_a_kill_of_itself(bench: Cli) -> None:
 
 
 def test_a_solution_that_kills_its_worker_is_named(bench: Cli) -> None:
-    words = command("--out", "deadly", "--on", "ray", task="mine:deadly_task", n=6400)
-    ended = bench(*words)
+    size = ["--evaluations", "6400", "--batch-size", "8"]
+    ended = bench("run", "mine:deadly_task", *size, "--out", "deadly", "--on", "ray")
     assert ended.returncode == 1
     assert re.search(r"solution \d+ of the batch killed its worker 3 times", ended.stderr)
     run = qdbench.load(bench.folder / "deadly/deadly/map_elites/seed-0")

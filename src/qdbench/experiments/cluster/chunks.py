@@ -33,7 +33,7 @@ class Chunks:
     """The chunks of a batch that are still to be evaluated.
 
     Chunks are large at first and smaller towards the end, so that fast and slow nodes end together. A chunk
-    whose worker dies is evaluated again. If that happens twice, it is halved, and each half is evaluated
+    whose worker dies is evaluated again. If that happens twice, it is cut into pieces, and each is evaluated
     alone, until the solution is known that kills its worker.
     """
 
@@ -62,11 +62,11 @@ class Chunks:
         return chunk
 
     def smaller(self, chunk: Chunk) -> bool:
-        """Put back two halves of a chunk that was too large for the object store; False of a single one."""
+        """Put back a chunk that was too large for the object store, in pieces; False of a single one."""
         if len(chunk) == 1:
             return False
-        self._most = max(1, len(chunk) // 2)
-        self._again += _halves(chunk)
+        self._again += _pieces(chunk)
+        self._most = len(self._again[-1])
         return True
 
     def give_back(self, chunk: Chunk, *, began: bool) -> None:
@@ -81,12 +81,13 @@ class Chunks:
                 "keeps its state before this batch"
             )
         if struck.alone or struck.deaths > 1:
-            again = _halves(struck) if len(struck) > 1 else [struck]
+            again = _pieces(struck) if len(struck) > 1 else [struck]
             self._again += [replace(one, alone=True) for one in again]
         else:
             self._again.append(struck)
 
 
-def _halves(chunk: Chunk) -> list[Chunk]:
-    middle = (chunk.start + chunk.stop) // 2
-    return [Chunk(chunk.start, middle), Chunk(middle, chunk.stop)]
+def _pieces(chunk: Chunk) -> list[Chunk]:
+    """Return an eighth each: to start a worker again takes seconds, so that few deaths must be enough."""
+    size = -(-len(chunk) // 8)
+    return [Chunk(start, min(start + size, chunk.stop)) for start in range(chunk.start, chunk.stop, size)]

@@ -70,12 +70,11 @@ def connected(on: str, *, cpus: int | None = None, elsewhere: bool = False) -> I
         own = False
         if not ray.is_initialized():  # else the user has connected already, and it stays so
             own = address is None
-            logging.getLogger("ray").setLevel(logging.ERROR)
+            stack.enter_context(_quiet())
             stack.enter_context(_signals_kept())
             code = stack.enter_context(copied(own_modules()))
             shipped = {} if code is None else {"runtime_env": {"working_dir": str(code)}}
             stack.enter_context(_started(cpus, shipped) if address is None else _joined(address, shipped))
-        _keep_quiet()
         nodes = alive_nodes()
         if not any(node.free for node in nodes):
             raise InvalidInput(
@@ -85,11 +84,18 @@ def connected(on: str, *, cpus: int | None = None, elsewhere: bool = False) -> I
         yield Cluster(elsewhere, own)
 
 
-def _keep_quiet() -> None:
+@contextmanager
+def _quiet() -> Iterator[None]:
     """Let Ray print nothing about nodes that die: the run goes on, and its progress shows the nodes."""
-    from ray._private.ray_logging import global_worker_stdstream_dispatcher
+    from ray._private import worker
 
-    global_worker_stdstream_dispatcher.remove_handler("ray_print_logs")
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    usual = worker.print_to_stdstream
+    worker.print_to_stdstream = lambda data, ignore_prefix: None
+    try:
+        yield
+    finally:
+        worker.print_to_stdstream = usual
 
 
 def _require_ray() -> None:
