@@ -46,6 +46,7 @@ class TwoNodes:
             env={**os.environ, **LOOPBACK, "RAY_TMPDIR": self._folder},
             start_new_session=True,  # Ctrl-C in a terminal is not for the cluster
         )
+        self.session = self._process.pid  # all its processes belong to it
         self.address = self._answer()
         self.environment = {**LOOPBACK, "RAY_ADDRESS": self.address}
         return self
