@@ -54,9 +54,7 @@ class TwoNodes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(60)
+        self._process.communicate(timeout=60)  # its input ends, and so does it
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def kill(self) -> None:

@@ -22,7 +22,7 @@ from qdbench.checks import (
 )
 from qdbench.errors import InvalidInput
 from qdbench.experiments.environment import versions
-from qdbench.experiments.evaluators import Evaluator, Evaluators, evaluators_on, nodes_of
+from qdbench.experiments.evaluators import Evaluator, Evaluators, evaluators_on, interruptible, nodes_of
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.plan import Plan, plan_from
 from qdbench.store.corrections_file import (
@@ -124,7 +124,7 @@ class Corrector:
         n, keys = self._made.n_reevaluations, elites.evaluations[some, 0].tolist()
         seeds = np.concatenate([self.plan.reevaluation_seeds(key, n) for key in keys])
         repeated = np.repeat(elites.solutions[some], n, axis=0)
-        with interrupt.allowed():
+        with interruptible(self._evaluate, interrupt):
             found = self._evaluate(repeated, seeds, progress=progress)
         valid = found.valid & usable(found.fitness, found.descriptors)
         self._made = self._made.extended(
@@ -142,7 +142,7 @@ class Corrector:
 def _report(
     interrupt: Interrupt, progress: CorrectionProgress, before: int, total: int, done: int, of_chunk: int
 ) -> None:
-    interrupt.check()  # a library may have swallowed what the signal raised
+    interrupt.check()  # where a signal must not be raised
     progress(before + done, total)
 
 

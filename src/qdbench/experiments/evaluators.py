@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -11,6 +11,7 @@ from typing import Protocol
 from numpy.typing import ArrayLike
 
 from qdbench.checks import checked_workers
+from qdbench.experiments.interrupt import Interrupt
 from qdbench.policy import Parameters
 from qdbench.store.record import NodeRecord
 from qdbench.tasks.contract import Evaluations, Progress, Task
@@ -53,6 +54,15 @@ class Threads:
 def nodes_of(evaluators: Evaluators) -> tuple[NodeRecord, ...]:
     """Return the machines of a cluster that evaluate now; none if it is this one alone."""
     return tuple(getattr(evaluators, "nodes", ()))
+
+
+def interruptible(evaluate: Evaluator, interrupt: Interrupt) -> AbstractContextManager[None]:
+    """Return a context in which an interruption stops an evaluation.
+
+    One on a cluster has `asks`: a signal must not be raised in the middle of Ray's code. It calls `progress`
+    often enough, which asks whether there was one.
+    """
+    return nullcontext() if getattr(evaluate, "asks", False) else interrupt.allowed()
 
 
 def where_of(evaluate: Evaluator) -> str:

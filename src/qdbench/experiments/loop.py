@@ -18,7 +18,7 @@ from qdbench.archives.geometry import Geometry, Grid
 from qdbench.checks import usable
 from qdbench.errors import BrokenAlgorithm, DamagedFile
 from qdbench.experiments.correcting import Corrector
-from qdbench.experiments.evaluators import Evaluator, where_of
+from qdbench.experiments.evaluators import Evaluator, interruptible, where_of
 from qdbench.experiments.interrupt import Interrupt, Interrupted
 from qdbench.experiments.plan import Plan
 from qdbench.experiments.steps_made import StepsMade
@@ -248,10 +248,10 @@ class Loop:
         """Evaluate a batch; return fitness and descriptors, NaN where invalid, and the steps made."""
 
         def progress(done: int, total: int) -> None:
-            interrupt.check()  # a library may have swallowed what the signal raised
+            interrupt.check()  # where a signal must not be raised
             listener(self._progress(in_flight=done))
 
-        with interrupt.allowed():
+        with interruptible(self._evaluate, interrupt):
             found = self._evaluate(solutions, seeds, progress=progress)
         valid = found.valid & usable(found.fitness, found.descriptors)
         fitness = np.where(valid, found.fitness, np.nan)

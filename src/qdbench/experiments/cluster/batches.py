@@ -132,6 +132,9 @@ class Work:
 class Crew:
     """The workers on all nodes for one task: an evaluator."""
 
+    asks = True
+    """Whether there was a signal: it is not raised in the middle of Ray's code."""
+
     def __init__(self, cluster: Cluster, task: Task, most: int | None) -> None:
         self._cluster, self._task, self._most = cluster, task, most
         self._pickled = pickled(task)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import sysconfig
@@ -11,6 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
 
+from qdbench.experiments.cluster.left_over import remove_left_over
+
+FOLDER = "qdbench-code-"
+"""How the folders with copies begin; the number of the process follows."""
 INSTALLED = ("site-packages", "dist-packages")
 STANDARD = tuple(Path(sysconfig.get_path(key)).resolve() for key in ("stdlib", "platstdlib"))
 
@@ -46,7 +51,8 @@ def copied(places: list[Path]) -> Iterator[Path | None]:
     if not places:
         yield None
         return
-    with TemporaryDirectory(prefix="qdbench-code-") as folder:
+    remove_left_over(FOLDER)
+    with TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
         for place in places:
             if place.is_dir():
                 ignored = shutil.ignore_patterns("__pycache__", ".*")
