@@ -30,6 +30,7 @@ ALGORITHMS = ("map_elites", "cvt_map_elites", "random_search")
 TASKS = ("ant_omni", "hopper_uni")
 KINDS = ("the second node", "the second node", "a worker", "the command")
 MODES = {"batches": [], "whole runs": ["--jobs", "2"]}
+TOO_LATE = "ended before the kill"
 
 
 def command(task: str, algorithms: tuple[str, ...], seeds: str, out: Path) -> list[str]:
@@ -71,7 +72,7 @@ def disturbed(cluster: TwoNodes, words: list[str], kind: str, out: Path, wait: f
         time.sleep(0.05)
     time.sleep(wait)
     if process.poll() is not None:
-        return finished(process) or "ended before the kill"
+        return finished(process) or TOO_LATE
     if kind == "the second node":
         cluster.kill()
     elif kind == "a worker":
@@ -123,8 +124,11 @@ def main() -> None:
                 begun = time.monotonic()
                 judge(f"undisturbed, {mode}", expected, out, finished(start(words, cluster.environment)))
                 lasts[mode] = time.monotonic() - begun
-            wait = float(rng.random()) * 0.4 * lasts[mode]
-            problem = disturbed(cluster, words, kind, out, wait)
+            wait, problem = float(rng.random()) * 0.4 * lasts[mode], TOO_LATE
+            while problem == TOO_LATE:
+                shutil.rmtree(out, ignore_errors=True)
+                problem = disturbed(cluster, words, kind, out, wait)
+                wait /= 2 if problem == TOO_LATE else 1
             judge(f"{i + 1:3} {mode}, SIGKILL to {kind} after {wait:.1f} s", expected, out, problem)
     print(f"{verdicts['identical']} of {verdicts.total()} identical")
     sys.exit(verdicts["identical"] != verdicts.total())

@@ -39,33 +39,30 @@ NODE_CORES, NETWORK, LATENCY = 64, 1.25e9, 1e-3  # bytes and seconds
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def session_cpu(session: int) -> float:
-    """Return the CPU seconds of all processes of a session, and of their children that have ended."""
-    total = 0
+def processes(session: int) -> list[list[int]]:
+    """Return the numbers in /proc/PID/stat, from the state on, of all processes of a session."""
+    found = []
     for entry in Path("/proc").iterdir():
         try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
+            _, *fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except (OSError, ValueError):
             continue
-        if int(fields[3]) == session:
-            total += sum(map(int, fields[11:15]))
-    return total / TICKS
+        if int(fields[2]) == session:
+            found.append(list(map(int, fields)))
+    return found
+
+
+def session_cpu(session: int) -> float:
+    """Return the CPU seconds of a session's processes, and of their children that have ended."""
+    return sum(sum(fields[10:14]) for fields in processes(session)) / TICKS
 
 
 def session_memory(session: int) -> float:
-    """Return the resident memory of all processes of a session in MB."""
-    total = 0
-    for entry in Path("/proc").iterdir():
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[3]) == session:
-            total += int(fields[21])
-    return total * os.sysconf("SC_PAGE_SIZE") / 2**20
+    """Return the resident memory of a session's processes in MB."""
+    return sum(fields[20] for fields in processes(session)) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def ask_and_tell(task: qdbench.RobotTask, n: int, batches: int = 10) -> float:
+def ask_and_tell(task: qdbench.Task, n: int, batches: int = 10) -> float:
     """Return the CPU seconds that MAP-Elites takes to ask for and be told a batch."""
     options = configure("map_elites", {"batch_size": str(n)})
     plan = Plan(task=task, task_source=task.name, algorithm="map_elites", options=options, seed=0)
@@ -157,10 +154,10 @@ def batch_seconds(one: dict[str, Any], n: int, nodes: Sequence[int]) -> float:
     row = one["bytes"] / one["batch"]
     per_chunk = one["ray_driver"] / max(1, n_chunks(one["batch"], (1, 1)))
     chunks, total = Chunks(n, int(row)), sum(nodes)
-    driver = one["ask_tell"] * n / one["batch"]
-    free = [(driver, i) for i in range(len(nodes)) for _ in range(1)]
+    driver: float = one["ask_tell"] * n / one["batch"]
+    free = [(driver, i) for i in range(len(nodes))]
     heapq.heapify(free)
-    end = driver
+    end: float = driver
     while free:
         when, node = heapq.heappop(free)
         chunk = chunks.take(nodes[node], total, idle=True)
@@ -183,7 +180,8 @@ def n_chunks(n: int, nodes: Sequence[int]) -> int:
 
 def efficiency(one: dict[str, Any], n: int, cores: int) -> float:
     nodes = [min(NODE_CORES, cores)] * max(1, cores // NODE_CORES)
-    return n * one["simulation"] / one["batch"] / (cores * batch_seconds(one, n, nodes))
+    alone: float = n * one["simulation"] / one["batch"]
+    return alone / (cores * batch_seconds(one, n, nodes))
 
 
 def curve(chosen: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -96,7 +97,7 @@ def test_a_copy_cut_off_anywhere_can_be_continued(
 ) -> None:
     """A run goes on while it is copied; the copy stops at any piece, and is continued to the same end."""
     root = tmp_path_factory.mktemp("copy")
-    options = {"evaluations": 192, "batch_size": 16, "corrections": 2, "reevaluations": 3}
+    options: dict[str, Any] = {"evaluations": 192, "batch_size": 16, "corrections": 2, "reevaluations": 3}
     pieces: list[Piece] = []
     home = root / "home/sphere/map_elites/seed-0"
     home.mkdir(parents=True)
