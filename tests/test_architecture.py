@@ -62,6 +62,7 @@ ONLY_IN = {
     "safetensors": {"exports"},
     "torch": {"exports"},
     "pandas": {"store", "exports"},
+    "ray": {"experiments"},
 }
 LAZY = {
     ("tasks", "simulation"),  # Task.evaluate reaches the engine when it is called

@@ -17,7 +17,9 @@ from qdbench.analysis.measures import final, fixed_interval
 from qdbench.analysis.references import MARK
 from qdbench.analysis.tables import HEADLINE
 from qdbench.cli.suite import suite as suite_command
+from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.iterations import Iteration
+from qdbench.experiments.one_run import Settings
 from qdbench.paper.durations import expected_seconds, in_words
 from qdbench.paper.protocol import OFFICIAL, SCALES
 from qdbench.paper.references import add_references
@@ -149,12 +151,13 @@ def test_the_announced_time_is_linear_in_runs_and_counts_what_is_left(tmp_path: 
     plan = suite_plan([entrant("map_elites", {})], "quick", "hopper_uni", range(2), tmp_path)
     jobs = plan.jobs()
     known = replace(SUITE_SCALES["quick"], steps={"hopper_uni": 1000.0})
+    one = Settings(evaluators=Threads(1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("qdbench.paper.durations.steps_per_second", lambda task, workers: 100.0)
-        assert expected_seconds(known, jobs[:1], 1) == {"hopper_uni": 10.0}
-        assert expected_seconds(known, jobs, 1) == {"hopper_uni": 20.0}
+        assert expected_seconds(known, jobs[:1], one) == {"hopper_uni": 10.0}
+        assert expected_seconds(known, jobs, one) == {"hopper_uni": 20.0}
         qdbench.suite("map_elites", tasks="hopper_uni", seeds=[0], out=tmp_path, workers=1)
-        assert expected_seconds(known, jobs, 1) == {"hopper_uni": 10.0}
+        assert expected_seconds(known, jobs, one) == {"hopper_uni": 10.0}
     assert [in_words(s) for s in (0.2, 60, 600, 9000, 400_000)] == [
         "1 s", "60 s", "10 minutes", "2.5 hours", "5 days",
     ]  # fmt: skip

@@ -9,6 +9,7 @@ from qdbench.analysis.collect import Variant
 from qdbench.errors import InvalidInput
 from qdbench.store.loading import StoredRun
 from qdbench.store.plain import as_json
+from qdbench.store.record import Environment
 
 SHOWN_RUNS = 2
 
@@ -21,12 +22,19 @@ def times_comparable(variants: Iterable[Variant]) -> str:
 
 def _where_it_ran(variants: Iterable[Variant]) -> str:
     ran = (
-        (run, {name: getattr(where, name) for name in ("cpu", "workers", "jobs", "host")})
+        (run, {name: getattr(where, name) for name in ("cpu", "workers", "jobs", "host")} | _nodes(where))
         for variant in variants
         for run in variant.runs
         for where in run.record.environments
     )
     return "; ".join(differing(ran))
+
+
+def _nodes(where: Environment) -> dict[str, str]:
+    """Return the CPUs of the nodes of a cluster, if it was one; which machine had which is all the same."""
+    each = sorted((node.cpus, sorted(node.differs.items())) for node in where.nodes)
+    shown = [f"{cpus}{' of another kind' if others else ''}" for cpus, others in each]
+    return {"nodes": f"{len(each)} with {', '.join(shown)} CPUs" if each else "none"}
 
 
 def changed_code(variants: Iterable[Variant]) -> list[str]:

@@ -208,7 +208,7 @@ def as_reference(
     places: dict[str, tuple[int, Environment]] = {}
     runs = []
     for one in variant.runs:
-        where = [replace(place, host="") for place in one.run.record.environments]
+        where = [_nameless(place) for place in one.run.record.environments]
         ran_on = tuple(places.setdefault(repr(asdict(e)), (len(places), e))[0] for e in where)
         runs.append(_reference_run(one, ran_on))
     return Reference(
@@ -225,6 +225,10 @@ def as_reference(
         environments=tuple(place for _, place in places.values()),
         runs=tuple(runs),
     )
+
+
+def _nameless(place: Environment) -> Environment:
+    return replace(place, host="", nodes=tuple(replace(node, host="") for node in place.nodes))
 
 
 def _reference_run(one: MeasuredRun, ran_on: tuple[int, ...]) -> ReferenceRun:

@@ -12,6 +12,7 @@ import typer
 from qdbench.cli import terminal
 from qdbench.cli.app import EXIT_FAILED, Trust, Workers, app
 from qdbench.cli.measuring import say_next
+from qdbench.cli.run_options import OnCluster
 from qdbench.errors import InvalidInput, QdbenchError
 
 
@@ -30,32 +31,42 @@ def correct(
         ),
     ] = None,
     workers: Workers = None,
+    on: OnCluster = None,
+    elsewhere: Annotated[
+        bool,
+        typer.Option("--elsewhere", help="Also use nodes of a cluster with another CPU or other versions."),
+    ] = False,
     trust: Trust = False,
 ) -> None:
     """Re-evaluate the elites of finished or stopped runs, and print corrected metrics and losses.
 
     Each elite is re-evaluated only once: after an interruption, the same command continues.
     """
-    from qdbench.checks import checked_workers
-    from qdbench.experiments.correcting import correct_run
-    from qdbench.experiments.evaluators import Threads
+    from qdbench.experiments.correcting import correct_run, import_tasks
+    from qdbench.experiments.evaluators import evaluators_on
     from qdbench.experiments.interrupt import Interrupt, Interrupted
     from qdbench.store.folder import run_folders
 
-    folders, evaluators = run_folders(runs), Threads(checked_workers(workers))
+    folders = run_folders(runs)
     interrupt = Interrupt()
     done: list[Path] = []
     failed: list[str] = []
-    with interrupt.listening(), terminal.bars() as bars:
+    if on is not None:
+        import_tasks(folders, trust=trust)
+    with (
+        evaluators_on(on, workers=workers, elsewhere=elsewhere) as evaluators,
+        interrupt.listening(),
+        terminal.bars() as bars,
+    ):
         for folder in folders:
 
             def progress(made: int, total: int, label: str = str(folder)) -> None:
                 bars(label, made, max(total, 1), f"{made:,} of {total:,} re-evaluations")
 
             try:
-                elsewhere = correct_run(folder, reevaluations, evaluators, interrupt, progress, trust=trust)
+                others = correct_run(folder, reevaluations, evaluators, interrupt, progress, trust=trust)
                 there = "the run was made on another CPU or with other versions"
-                differs = f"; {there} ({'; '.join(elsewhere)})" if elsewhere else ""
+                differs = f"; {there} ({'; '.join(others)})" if others else ""
                 bars(str(folder), None, 1, f"corrected{differs}")
                 done.append(folder)
             except Interrupted:

@@ -39,7 +39,8 @@ def carry_out(jobs: Sequence[Job], settings: Settings, *, brief: bool = False) -
             if isinstance(news, Outcome):
                 bars(label, None, 1, news.status)
             else:
-                bars(label, *_progress(job.target, news))
+                done, total, words = _progress(job.target, news)
+                bars(label, done, total, f"{words} · on {news.where}" if news.where else words)
 
         outcomes = launcher_for(settings)(jobs, settings, interrupt, listener)
     if not brief:

@@ -13,7 +13,7 @@ from qdbench.cli.compare import print_comparison
 from qdbench.cli.measuring import filmed, measured
 from qdbench.cli.outcomes import carry_out
 from qdbench.cli.plot import print_figures
-from qdbench.cli.run_options import CheckpointEvery
+from qdbench.cli.run_options import CheckpointEvery, Elsewhere, Jobs, OnCluster
 
 if TYPE_CHECKING:
     from qdbench.paper.reproduce import Reproduction
@@ -30,8 +30,11 @@ def reproduce(
         typer.Option(metavar="DIR", help="Write everything into this folder.", show_default="results/SCALE"),
     ] = None,
     workers: Workers = None,
+    jobs: Jobs = 1,
+    on: OnCluster = None,
     checkpoint_every: CheckpointEvery = 30.0,
     replays: Replays = True,
+    elsewhere: Elsewhere = False,
 ) -> None:
     """Repeat the paper's experiment: run, correct, compare, plot, and judge its findings.
 
@@ -39,13 +42,14 @@ def reproduce(
     After an interruption, the same command continues.
     """
     from qdbench.paper.protocol import REPRODUCED_TASK
-    from qdbench.paper.reproduce import RUNS, folder_of, judge, make_runs
+    from qdbench.paper.reproduce import RUNS, Where, folder_of, judge, make_runs
 
     def say(sentence: str) -> None:
         terminal.out.print(sentence, soft_wrap=True)
 
     folder = folder_of(scale, out)
-    make_runs(scale, folder, workers=workers, checkpoint_every=checkpoint_every, say=say, carry_out=carry_out)
+    how = Where(workers, jobs, on, elsewhere, checkpoint_every)
+    make_runs(scale, folder, how, say=say, carry_out=carry_out)
     runs = measured([folder / RUNS], [REPRODUCED_TASK], "fixed", "own")
     found = judge(runs, folder, filmed(runs) if replays else None)
     print_comparison(found.comparison)

@@ -35,6 +35,7 @@ from qdbench.cli.run_options import (
     NewReevaluations,
     NewSeconds,
     NReevaluations,
+    OnCluster,
     OneSeed,
     OutFolder,
     Seconds,
@@ -44,7 +45,6 @@ from qdbench.cli.run_options import (
 from qdbench.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from qdbench.experiments.one_run import Settings
     from qdbench.experiments.variants import AlgorithmVariant
 
 
@@ -67,6 +67,7 @@ def run(
     reevaluations: NReevaluations = 50,
     workers: Workers = None,
     jobs: Jobs = 1,
+    on: OnCluster = None,
     checkpoint_every: CheckpointEvery = 30.0,
     elsewhere: Elsewhere = False,
     changed_code: ChangedCode = False,
@@ -80,6 +81,7 @@ def run(
     from qdbench.experiments.plan import Plan
     from qdbench.experiments.runs import target_of
     from qdbench.experiments.variants import read_settings, variants
+    from qdbench.experiments.where import settings_on
 
     target = target_of(evaluations, seconds, corrections, reevaluations)
     task = chosen_task(task_name, episode_length, reset_noise, task_settings)
@@ -99,10 +101,16 @@ def run(
         for one in seed_list(seed, seeds)
     ]
     _tell_settings(found)
-    carry_out(
-        [Job(plan, plan.folder(out), target) for plan in plans],
-        settings_of_runs(workers, jobs, checkpoint_every, elsewhere, changed_code),
-    )
+    todo = [Job(plan, plan.folder(out), target) for plan in plans]
+    with settings_on(
+        on,
+        workers=workers,
+        jobs=jobs,
+        checkpoint_every=checkpoint_every,
+        elsewhere=elsewhere,
+        changed_code=changed_code,
+    ) as how:
+        carry_out(todo, how)
 
 
 @app.command()
@@ -116,6 +124,7 @@ def resume(
     reevaluations: NewReevaluations = None,
     workers: Workers = None,
     jobs: Jobs = 1,
+    on: OnCluster = None,
     checkpoint_every: CheckpointEvery = 30.0,
     elsewhere: Elsewhere = False,
     changed_code: ChangedCode = False,
@@ -123,6 +132,7 @@ def resume(
 ) -> None:
     """Continue runs to the end they were started with, or to a later one."""
     from qdbench.experiments.runs import recorded_job
+    from qdbench.experiments.where import settings_on
     from qdbench.store.folder import run_folders
     from qdbench.store.record import CorrectionPlan, Target
 
@@ -133,28 +143,16 @@ def resume(
             "--reevaluations needs --corrections K; without both, a run is corrected as it was started"
         )
     correct = None if corrections is None else CorrectionPlan(corrections, reevaluations or 50)
-    carry_out(
-        [recorded_job(path, target, correct, trust=trust) for path in run_folders(runs)],
-        settings_of_runs(workers, jobs, checkpoint_every, elsewhere, changed_code),
-    )
-
-
-def settings_of_runs(
-    workers: int | None, jobs: int, checkpoint_every: float, elsewhere: bool, changed_code: bool
-) -> Settings:
-    """Return how runs are carried out: each on its share of the cores, unless workers are given."""
-    from qdbench.checks import checked_workers
-    from qdbench.experiments.evaluators import Threads
-    from qdbench.experiments.one_run import Settings
-
-    each = checked_workers(workers) if workers is not None else max(1, checked_workers(None) // jobs)
-    return Settings(
-        evaluators=Threads(each),
+    todo = [recorded_job(path, target, correct, trust=trust) for path in run_folders(runs)]
+    with settings_on(
+        on,
+        workers=workers,
         jobs=jobs,
         checkpoint_every=checkpoint_every,
         elsewhere=elsewhere,
         changed_code=changed_code,
-    )
+    ) as how:
+        carry_out(todo, how)
 
 
 def _tell_settings(found: list[AlgorithmVariant]) -> None:

@@ -24,6 +24,16 @@ Jobs = Annotated[
         help="Number of runs at a time. Parallel runs share cores; do not compare their times.",
     ),
 ]
+OnCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="ray",
+        help="Use a Ray cluster: `ray` is the one in RAY_ADDRESS, else one on this machine; ray://HOST:PORT "
+        "names one. With --jobs J, J whole runs at a time; else every batch on all nodes.",
+        show_default="this machine, without Ray",
+    ),
+]
 CheckpointEvery = Annotated[
     float,
     typer.Option(
@@ -46,8 +56,8 @@ Elsewhere = Annotated[
     bool,
     typer.Option(
         "--elsewhere",
-        help="Also resume runs that were started on another CPU or with other versions. They may not be "
-        "exactly reproducible.",
+        help="Also resume runs that were started on another CPU or with other versions, and use nodes of a "
+        "cluster that have such. Results may not be exactly reproducible.",
     ),
 ]
 

@@ -15,13 +15,14 @@ from qdbench.cli.app import Replays, Workers, app
 from qdbench.cli.compare import print_table
 from qdbench.cli.measuring import filmed
 from qdbench.cli.outcomes import carry_out
-from qdbench.cli.run import seed_list, settings_of_runs
+from qdbench.cli.run import seed_list
 from qdbench.cli.run_options import (
     AlgorithmSettings,
     ChangedCode,
     CheckpointEvery,
     Elsewhere,
     Jobs,
+    OnCluster,
     VariantName,
 )
 
@@ -84,6 +85,7 @@ def suite(
     references: ReferencesFolder = None,
     workers: Workers = None,
     jobs: Jobs = 1,
+    on: OnCluster = None,
     checkpoint_every: CheckpointEvery = 30.0,
     elsewhere: Elsewhere = False,
     changed_code: ChangedCode = False,
@@ -95,6 +97,7 @@ def suite(
     with the same command share the runs. Results: suite.md, report.html, figures, tables, and all runs.
     """
     from qdbench.experiments.variants import read_settings, variants
+    from qdbench.experiments.where import settings_on
     from qdbench.paper.suite import Entrant, judge_suite, make_suite_runs, measure_suite, suite_plan
 
     names = list(dict.fromkeys(algorithms))
@@ -109,8 +112,16 @@ def suite(
     def say(sentence: str) -> None:
         terminal.out.print(sentence, soft_wrap=True)
 
-    how = settings_of_runs(workers, jobs, checkpoint_every, elsewhere, changed_code)
-    if not make_suite_runs(plan, how, say, partial(carry_out, brief=True)):
+    with settings_on(
+        on,
+        workers=workers,
+        jobs=jobs,
+        checkpoint_every=checkpoint_every,
+        elsewhere=elsewhere,
+        changed_code=changed_code,
+    ) as how:
+        finished = make_suite_runs(plan, how, say, partial(carry_out, brief=True))
+    if not finished:
         return
     with terminal.progress("measuring", "runs") as progress:
         measured = measure_suite(plan, progress)

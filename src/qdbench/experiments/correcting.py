@@ -18,12 +18,11 @@ from qdbench.checks import (
     checked_flag,
     checked_function,
     checked_paths,
-    checked_workers,
     usable,
 )
 from qdbench.errors import InvalidInput
 from qdbench.experiments.environment import versions
-from qdbench.experiments.evaluators import Evaluator, Evaluators, Threads
+from qdbench.experiments.evaluators import Evaluator, Evaluators, evaluators_on, interruptible, nodes_of
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.plan import Plan, plan_from
 from qdbench.store.corrections_file import (
@@ -86,7 +85,7 @@ class Corrector:
         size = max(1, CHUNK_BYTES // (4 * self.plan.task.n_parameters * n))
         try:
             for start in range(0, len(missing), size):
-                told = partial(_report, progress, start * n, total)
+                told = partial(_report, interrupt, progress, start * n, total)
                 self._reevaluate(elites, missing[start : start + size], interrupt, told)
                 if time.monotonic() - saved > pause:
                     begun = time.monotonic()
@@ -125,7 +124,7 @@ class Corrector:
         n, keys = self._made.n_reevaluations, elites.evaluations[some, 0].tolist()
         seeds = np.concatenate([self.plan.reevaluation_seeds(key, n) for key in keys])
         repeated = np.repeat(elites.solutions[some], n, axis=0)
-        with interrupt.allowed():
+        with interruptible(self._evaluate, interrupt):
             found = self._evaluate(repeated, seeds, progress=progress)
         valid = found.valid & usable(found.fitness, found.descriptors)
         self._made = self._made.extended(
@@ -140,7 +139,10 @@ class Corrector:
         write_corrections(self._path, self.plan.determinants(), versions(), self._made)
 
 
-def _report(progress: CorrectionProgress, before: int, total: int, done: int, of_chunk: int) -> None:
+def _report(
+    interrupt: Interrupt, progress: CorrectionProgress, before: int, total: int, done: int, of_chunk: int
+) -> None:
+    interrupt.check()  # where a signal must not be raised
     progress(before + done, total)
 
 
@@ -164,6 +166,13 @@ def corrected_after(folder: RunFolder) -> tuple[int, ...]:
     """Return after how many evaluations the elites of a run have been re-evaluated."""
     header = read_header(folder.corrected_path)
     return () if header is None else header.points
+
+
+def import_tasks(folders: Sequence[Path], *, trust: bool) -> None:
+    """Import the modules that runs name, so that their code goes to the nodes of a cluster."""
+    for record in (load(path).record for path in folders):
+        if ":" in record.task.source:
+            plan_from(record.determinants, trust=trust)
 
 
 USUAL_REEVALUATIONS = 50
@@ -208,7 +217,9 @@ def correct_run(
         if corrector.has(archive.n_evaluations):
             return []
         corrector.correct(archive.n_evaluations, archive.elites, archive.cells, interrupt, progress)
-        return differences(record.environments[-1].versions, versions())
+        here = differences(record.environments[-1].versions, versions())
+        nodes = [f"node {node.host} has {node.differs}" for node in nodes_of(evaluators) if node.differs]
+        return [*here, *nodes]
 
 
 def correct(
@@ -217,23 +228,27 @@ def correct(
     reevaluations: int | None = None,
     workers: int | None = None,
     evaluators: Evaluators | None = None,
+    on: str | None = None,
+    elsewhere: bool = False,
     trust: bool = False,
     progress: CorrectionProgress = _silent,
 ) -> list[StoredRun]:
     """Re-evaluate the elites of finished or stopped runs, and return the runs.
 
     `runs` are folders of runs, or folders with runs below. What was re-evaluated before is not done again.
-    `reevaluations` is the number per elite: if not given, as often as before, else 50. `evaluators` makes
-    what evaluates, instead of threads of this process. `trust` allows to import modules of your own that the
-    runs name.
+    `reevaluations` is the number per elite: if not given, as often as before, else 50. `on="ray"` evaluates
+    on all nodes of a cluster, `elsewhere` also on those with another CPU or other versions; `evaluators`
+    makes something else that evaluates. `trust` allows to import modules of your own that the runs name.
     """
     paths = checked_paths("runs", runs)
     n = None if reevaluations is None else checked_count("reevaluations", reevaluations)
-    using = evaluators or Threads(checked_workers(workers))
     trust, progress = checked_flag("trust", trust), checked_function("progress", progress)
-    interrupt, done = Interrupt(), []
-    with interrupt.listening():
-        for folder in run_folders(paths):
-            correct_run(folder, n, using, interrupt, progress, trust=trust)
+    elsewhere = checked_flag("elsewhere", elsewhere)
+    interrupt, done, folders = Interrupt(), [], run_folders(paths)
+    if on is not None:
+        import_tasks(folders, trust=trust)
+    with evaluators_on(on, workers=workers, elsewhere=elsewhere) as usual, interrupt.listening():
+        for folder in folders:
+            correct_run(folder, n, evaluators or usual, interrupt, progress, trust=trust)
             done.append(load(folder))
     return done

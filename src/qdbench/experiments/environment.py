@@ -47,6 +47,12 @@ def _blas() -> str:
     return " ".join(str(ours[0].get(name, "?")) for name in names) if ours else "unknown"
 
 
+def blas_threads() -> int:
+    """Return on how many threads an algorithm's matrix products are computed here; it can change a bit."""
+    libraries = [one for one in ThreadpoolController().info() if one["user_api"] == "blas"]
+    return max((int(one["num_threads"]) for one in libraries), default=1)
+
+
 def _build(package: str) -> str:
     """Return the platform tags of an installed wheel."""
     try:

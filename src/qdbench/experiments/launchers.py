@@ -15,14 +15,39 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Protocol
 
+from qdbench.errors import InvalidInput, QdbenchError
 from qdbench.experiments.interrupt import Interrupt, signals_held_back, signals_let_through
 from qdbench.experiments.loop import RunProgress
 from qdbench.experiments.one_run import Job, Outcome, Settings, execute
 from qdbench.experiments.plan import plan_from
+from qdbench.store.plain import differences
 from qdbench.store.record import Determinants, Target, Totals
 
 JobListener = Callable[[Job, RunProgress | Outcome], None]
 """Called with the progress of every run, and with its outcome."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A job as it travels to another process, which makes its plan again."""
+
+    determinants: Determinants
+    name: str
+    path: Path
+    target: Target
+
+    @classmethod
+    def of(cls, job: Job) -> Recipe:
+        """Return the recipe of a job."""
+        return cls(job.plan.determinants(), job.plan.name, job.path, job.target)
+
+    def job(self) -> Job:
+        """Return the job again; its task and algorithm must be what they were."""
+        plan = plan_from(self.determinants, self.name, trust=True)  # the parent has it from its user
+        others = differences(self.determinants, plan.determinants())
+        if others:
+            raise InvalidInput(f"the task or the algorithm is another one here ({'; '.join(others)})")
+        return Job(plan, self.path, self.target)
 
 
 class Launcher(Protocol):
@@ -36,6 +61,8 @@ class Launcher(Protocol):
 
 def launcher_for(settings: Settings) -> Launcher:
     """Return what carries out as many runs at a time as the settings say."""
+    if settings.launcher is not None:
+        return settings.launcher
     return in_this_process if settings.jobs == 1 else InProcesses(settings.jobs)
 
 
@@ -76,7 +103,7 @@ class InProcesses:
         while running or (waiting and interrupt.signal is None):
             while waiting and len(running) < self.n and interrupt.signal is None:
                 i, job = waiting.pop(0)
-                connection, process = _start(job, settings)
+                connection, process = start(Recipe.of(job), settings)
                 running[connection] = i, process
             if interrupt.signal is not None and not told:
                 told = True
@@ -89,7 +116,7 @@ class InProcesses:
                     message = connection.recv()
                 except (EOFError, OSError):  # it ended without a message
                     process.join()
-                    message = _died(jobs[i], process.exitcode, interrupt)
+                    message = not_begun(jobs[i]) if interrupt.signal else died(jobs[i].path, process.exitcode)
                 listener(jobs[i], message)
                 if isinstance(message, Outcome):
                     outcomes[i] = message
@@ -99,27 +126,23 @@ class InProcesses:
         return [outcomes.get(i) or not_begun(job) for i, job in enumerate(jobs)]
 
 
-def _start(job: Job, settings: Settings) -> tuple[Connection, BaseProcess]:
+def start(recipe: Recipe, settings: Settings) -> tuple[Connection, BaseProcess]:
     """Start a process for one run; signals wait until it can handle them."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    recipe = (job.plan.determinants(), job.plan.name, job.path, job.target, settings, sender)
-    process = context.Process(target=_child, args=recipe)
+    process = context.Process(target=_child, args=(recipe, settings, sender))
     with signals_held_back():
         process.start()
     sender.close()  # ours: the child's is now the only one, so that its end is noticed
     return receiver, process
 
 
-def _died(job: Job, exit_code: int | None, interrupt: Interrupt) -> Outcome:
-    if interrupt.signal is not None:
-        return not_begun(job)
-    return Outcome("failed", job.path, Totals(), f"its process ended with exit code {exit_code}")
+def died(path: Path, exit_code: int | None) -> Outcome:
+    """Return the outcome of a run whose process ended without a word."""
+    return Outcome("failed", path, Totals(), f"its process ended with exit code {exit_code}")
 
 
-def _child(
-    determinants: Determinants, name: str, path: Path, target: Target, settings: Settings, sender: Connection
-) -> None:
+def _child(recipe: Recipe, settings: Settings, sender: Connection) -> None:
     """Carry out one run in a process of its own, and stop like on a signal when the parent is gone."""
     interrupt = Interrupt()
     with interrupt.listening():
@@ -132,8 +155,10 @@ def _child(
             with suppress(OSError):  # nobody listens any more
                 sender.send(news)
 
-        job = Job(plan_from(determinants, name, trust=True), path, target)  # the parent has it from its user
-        outcome = execute(job, settings, interrupt, listener)
+        try:
+            outcome = execute(recipe.job(), settings, interrupt, listener)
+        except QdbenchError as error:
+            outcome = Outcome("failed", recipe.path, Totals(), str(error))
         with suppress(OSError):
             sender.send(replace(outcome, error=None))  # whatever a user raised may not travel
 

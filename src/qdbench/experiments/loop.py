@@ -18,7 +18,7 @@ from qdbench.archives.geometry import Geometry, Grid
 from qdbench.checks import usable
 from qdbench.errors import BrokenAlgorithm, DamagedFile
 from qdbench.experiments.correcting import Corrector
-from qdbench.experiments.evaluators import Evaluator
+from qdbench.experiments.evaluators import Evaluator, interruptible, where_of
 from qdbench.experiments.interrupt import Interrupt, Interrupted
 from qdbench.experiments.plan import Plan
 from qdbench.experiments.steps_made import StepsMade
@@ -57,6 +57,8 @@ class RunProgress:
     """Whether the algorithm is told again what it was told before an interruption."""
     row: Mapping[str, float] | None = None
     """The new row of metrics.csv, when an iteration is complete."""
+    where: str = ""
+    """The machines of a cluster that work on it; empty if it is this one."""
 
 
 Listener = Callable[[RunProgress], None]
@@ -85,6 +87,7 @@ class Loop:
         self.plan, self.algorithm, self.totals = plan, algorithm, totals
         self._log, self._evaluate, self._steps = log, evaluate, steps
         self._reached, self._measured_until, self._is_back = reached, measured_until, False
+        self._replayed = False  # whether the last iteration was told again
         self._grid = Grid(plan.task.descriptor_bounds, plan.task.cells)
         self._interval = score_interval(plan.task)
         self._episode_length = plan.determinants().task.episode_length
@@ -126,7 +129,7 @@ class Loop:
             start = time.perf_counter()
             row = self._row()
             metrics.append(row)
-            listener(self._progress(row=row))
+            listener(self._progress(row=row, replaying=self._replayed))
             self.totals.metrics_seconds += time.perf_counter() - start
             if time.monotonic() >= due and not self.is_behind:
                 cost = self.checkpoint(folder, metrics)
@@ -155,7 +158,8 @@ class Loop:
                 setattr(self.totals, name, getattr(self._reached, name))
 
     def _progress(self, **news: Any) -> RunProgress:
-        return RunProgress(self.totals, self.measured, self.geometry.n_cells, **news)
+        n_cells, where = self.geometry.n_cells, where_of(self._evaluate)
+        return RunProgress(self.totals, self.measured, n_cells, where=where, **news)
 
     def _crossed(self, target: Target) -> bool:
         """Return whether the last iteration passed one of the evenly spaced correction points."""
@@ -210,6 +214,7 @@ class Loop:
         self._require_solutions(solutions)
         batch, seeds = checksum(solutions), self.plan.seeds(totals.evaluations, len(solutions))
         known = self._log.next()
+        self._replayed = known is not None
         before = time.perf_counter()
         if known is None:
             fitness, descriptors, steps = self._simulate(solutions, seeds, interrupt, listener)
@@ -243,9 +248,10 @@ class Loop:
         """Evaluate a batch; return fitness and descriptors, NaN where invalid, and the steps made."""
 
         def progress(done: int, total: int) -> None:
+            interrupt.check()  # where a signal must not be raised
             listener(self._progress(in_flight=done))
 
-        with interrupt.allowed():
+        with interruptible(self._evaluate, interrupt):
             found = self._evaluate(solutions, seeds, progress=progress)
         valid = found.valid & usable(found.fitness, found.descriptors)
         fitness = np.where(valid, found.fitness, np.nan)

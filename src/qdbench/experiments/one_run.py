@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from qdbench.archives.evaluated import Evaluated
 from qdbench.errors import DamagedFile, InvalidInput, QdbenchError
 from qdbench.experiments.correcting import Corrector, corrected_after, require_continuable
 from qdbench.experiments.environment import versions
-from qdbench.experiments.evaluators import Evaluators
+from qdbench.experiments.evaluators import Evaluators, nodes_of
 from qdbench.experiments.interrupt import Interrupt, Interrupted
 from qdbench.experiments.loop import Listener, Loop
 from qdbench.experiments.plan import Plan
@@ -45,6 +45,9 @@ from qdbench.store.record import (
 )
 from qdbench.store.told_log import ToldLog
 from qdbench.tasks.contract import score_interval
+
+if TYPE_CHECKING:
+    from qdbench.experiments.launchers import Launcher
 
 WARM_UP_ITERATIONS = 3
 ELSEWHERE: Final = "in progress elsewhere"
@@ -82,6 +85,8 @@ class Settings:
     evaluators: Evaluators
     jobs: int = 1
     """Runs at a time."""
+    launcher: Launcher | None = None
+    """Carries out the runs; None: this process, or several of this machine."""
     checkpoint_every: float = 30.0
     """Seconds between checkpoints, at least; longer where one takes long."""
     elsewhere: bool = False
@@ -187,10 +192,11 @@ def execute(job: Job, settings: Settings, interrupt: Interrupt, listener: Listen
     except InUse as error:
         return Outcome(ELSEWHERE, folder.path, totals, str(error), error)
     except (Exception, SystemExit) as error:  # of a user's task or algorithm too: the other runs go on
-        return _failure(error, folder, totals)
+        return failure(error, folder, totals)
 
 
-def _failure(error: BaseException, folder: RunFolder, totals: Totals) -> Outcome:
+def failure(error: BaseException, folder: RunFolder, totals: Totals) -> Outcome:
+    """Return the outcome of a run that an error ended; what is not ours is described in error.txt."""
     reason = " ".join(str(error).split()) or type(error).__name__
     if not isinstance(error, QdbenchError | OSError):
         reason = f"{type(error).__name__}: {reason}; see {folder.error_path}"
@@ -287,8 +293,10 @@ class _Run:
             workers=settings.evaluators.workers,
             jobs=settings.jobs,
             source=plan.source,
+            nodes=nodes_of(settings.evaluators),
         )
         before = record.environments if record else ()
+        self._n_before = len(before)
         return RunRecord(
             **vars(determinants),
             name=plan.name,
@@ -386,7 +394,7 @@ class _Run:
             self._write_record("finished" if done else "stopped")
             folder.error_path.unlink(missing_ok=True)
         except (Exception, SystemExit) as error:
-            outcome = _failure(error, folder, self.totals)
+            outcome = failure(error, folder, self.totals)
             if not loop.is_behind:
                 with suppress(OSError):  # unless that is why it failed
                     self._write_record("failed", outcome.reason)
@@ -396,7 +404,19 @@ class _Run:
             self._log.close()
         return Outcome("finished" if done else "stopped", folder.path, self.totals)
 
+    def _note_nodes(self) -> None:
+        """Write down which nodes of a cluster evaluate: at first, and whenever it is others."""
+        evaluators, environments = self._settings.evaluators, self._record.environments
+        now = replace(environments[-1], workers=evaluators.workers, nodes=nodes_of(evaluators))
+        if not now.nodes:
+            return
+        if len(environments) > self._n_before and not environments[-1].nodes:  # none had started yet
+            environments = environments[:-1]
+        known = now in environments
+        self._record = replace(self._record, environments=environments if known else (*environments, now))
+
     def _write_record(self, status: Status, reason: str = "") -> None:
+        self._note_nodes()
         written = self._metrics.written
         self._folder.write_record(
             replace(self._record, status=status, reason=reason, updated=_now(), metrics=written)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from qdbench.algorithms.registry import Factory
-from qdbench.checks import checked_flag, checked_function, checked_path, checked_workers, shown
+from qdbench.checks import checked_flag, checked_function, checked_path, shown
 from qdbench.errors import InvalidInput, QdbenchError
-from qdbench.experiments.evaluators import Evaluators, Threads
+from qdbench.experiments.evaluators import Evaluators, evaluators_on
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.iterations import OnIteration, also_telling
 from qdbench.experiments.loop import RunProgress
@@ -77,6 +77,7 @@ def run(
     name: str = "",
     workers: int | None = None,
     evaluators: Evaluators | None = None,
+    on: str | None = None,
     elsewhere: bool = False,
     changed_code: bool = False,
     on_iteration: OnIteration | None = None,
@@ -88,7 +89,8 @@ def run(
     The task may be an object of your own. The command line can only resume a run whose task `qdbench.make`
     finds by name, and whose algorithm can be imported.
 
-    `workers` is the number of threads; `evaluators` makes something else that evaluates, such as a cluster
+    `workers` is the number of threads. `on="ray"` evaluates on all nodes of a cluster: that in RAY_ADDRESS,
+    else one on this machine; "ray://HOST:PORT" names one. `evaluators` makes something else that evaluates
     (see `qdbench.experiments.evaluators`). `corrections` is the number of correction points, `reevaluations`
     the number per elite. `elsewhere` resumes a run from another CPU or with other versions, `changed_code`
     one whose algorithm was edited. `on_iteration` is called after every iteration, with its numbers: to log
@@ -97,11 +99,7 @@ def run(
     """
     target = target_of(evaluations, seconds, corrections, reevaluations)
     folder = checked_path("out", out)
-    settings = Settings(
-        evaluators=evaluators or Threads(checked_workers(workers)),
-        elsewhere=checked_flag("elsewhere", elsewhere),
-        changed_code=checked_flag("changed_code", changed_code),
-    )
+    elsewhere, changed_code = checked_flag("elsewhere", elsewhere), checked_flag("changed_code", changed_code)
     if on_iteration is not None:
         checked_function("on_iteration", on_iteration)
     found = made(task)
@@ -110,7 +108,8 @@ def run(
     job = Job(plan, plan.folder(folder), target)
     plan.check()
     interrupt = Interrupt()
-    with interrupt.listening():
+    with evaluators_on(on, workers=workers, elsewhere=elsewhere) as usual, interrupt.listening():
+        settings = Settings(evaluators=evaluators or usual, elsewhere=elsewhere, changed_code=changed_code)
         outcome = execute(job, settings, interrupt, also_telling(on_iteration, plan, _silent))
     if outcome.status in ("failed", ELSEWHERE):
         raise QdbenchError(f"{plan.label} failed: {outcome.reason}") from outcome.error

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from math import fsum
 
 from qdbench.analysis.aggregate import ONE
-from qdbench.experiments.one_run import Job, is_done
+from qdbench.checks import checked_workers
+from qdbench.experiments.evaluators import Threads
+from qdbench.experiments.one_run import Job, Settings, is_done
 from qdbench.paper.suite_scales import SuiteScale
 from qdbench.seeds import stream
 from qdbench.store.folder import RunFolder
@@ -19,10 +21,22 @@ PROBE = 128
 PROBE_SECONDS = 0.5
 
 
+def measured_here(settings: Settings) -> tuple[int, float]:
+    """Return on how many threads of this machine the speed is measured, and how many times as many work.
+
+    The nodes of a cluster are taken as fast as this machine.
+    """
+    workers = settings.evaluators.workers * settings.jobs
+    cluster = settings.launcher is not None or not isinstance(settings.evaluators, Threads)
+    here = min(workers, checked_workers(None)) if cluster else workers
+    return here, workers / here
+
+
 def expected_seconds(
-    scale: SuiteScale, jobs: Sequence[Job], workers: int, references: Sequence[Reference] = ()
+    scale: SuiteScale, jobs: Sequence[Job], settings: Settings, references: Sequence[Reference] = ()
 ) -> dict[str, float]:
     """Return how long the runs of every task will take; a task whose runs are finished takes no time."""
+    here, times = measured_here(settings)
     left: dict[str, float] = {}
     tasks: dict[str, Task] = {}
     for job in jobs:
@@ -30,7 +44,7 @@ def expected_seconds(
         left[name] = left.get(name, 0.0) + _share_left(job)
         tasks[name] = job.plan.task
     return {
-        name: runs * expected_steps(scale, name, references) / steps_per_second(tasks[name], workers)
+        name: runs * expected_steps(scale, name, references) / times / steps_per_second(tasks[name], here)
         if runs
         else 0.0
         for name, runs in left.items()

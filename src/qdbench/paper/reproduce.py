@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING
 from qdbench.algorithms.registry import configure
 from qdbench.analysis.compare import Comparison, compare
 from qdbench.analysis.measured import Measured, Progress, measure
-from qdbench.checks import checked_flag, checked_function, checked_number, checked_path, checked_workers
+from qdbench.checks import checked_flag, checked_function, checked_path
 from qdbench.errors import QdbenchError
-from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.iterations import OnIteration, also_telling
-from qdbench.experiments.launchers import in_this_process
+from qdbench.experiments.launchers import launcher_for
 from qdbench.experiments.loop import RunProgress
 from qdbench.experiments.one_run import Job, Outcome, Settings
 from qdbench.experiments.plan import Plan
 from qdbench.experiments.runs import check_jobs
+from qdbench.experiments.where import settings_on
+from qdbench.paper.durations import measured_here
 from qdbench.paper.findings import CAVEAT, findings, markdown, replications, to_decide, too_few
 from qdbench.paper.protocol import CONTENDERS, REPRODUCED_TASK, VERSION, Scale, scale_of
 from qdbench.reports.claims import Finding
@@ -66,6 +67,9 @@ def reproduce(
     *,
     out: str | Path | None = None,
     workers: int | None = None,
+    jobs: int = 1,
+    on: str | None = None,
+    elsewhere: bool = False,
     checkpoint_every: float = 30.0,
     replays: bool = True,
     say: Say = lambda sentence: None,
@@ -75,14 +79,16 @@ def reproduce(
 
     `scale` is `smoke`, `laptop` or `paper`: about 2 minutes, 2.5 hours, or many days on two cores. All
     results are written into the folder `out`, by default results/SCALE. After an interruption, the same call
-    continues. `replays` are films of elites in the page. `say` is called with sentences about what will be
-    done and how long it will take. `progress` is called after each measured run.
+    continues. `jobs` runs are made at a time; `on="ray"` makes them on a cluster, `elsewhere` also on nodes
+    with another CPU or other versions. `replays` are films of elites in the page. `say` is called with
+    sentences about what will be done and how long it will take. `progress` is called after each measured run.
     """
     scale_of(scale)
     folder = folder_of(scale, out)
     checked_function("progress", progress)
     replays = checked_flag("replays", replays)
-    make_runs(scale, folder, workers=workers, checkpoint_every=checkpoint_every, say=say)
+    how = Where(workers, jobs, on, checked_flag("elsewhere", elsewhere), checkpoint_every)
+    make_runs(scale, folder, how, say=say)
     measured = measure(folder / RUNS, tasks=[REPRODUCED_TASK], progress=progress)
     return judge(measured, folder, film_page(measured, lambda done, total: None) if replays else None)
 
@@ -92,20 +98,22 @@ def folder_of(scale: str, out: str | Path | None) -> Path:
     return Path("results") / scale if out is None else checked_path("out", out)
 
 
-def make_runs(
-    scale: str,
-    folder: Path,
-    *,
-    workers: int | None,
-    checkpoint_every: float,
-    say: Say,
-    carry_out: CarryOut | None = None,
-) -> None:
-    """Make all runs of the experiment; one after the other, unless `carry_out` is given."""
+@dataclass(frozen=True)
+class Where:
+    """How the runs of an experiment are made."""
+
+    workers: int | None = None
+    jobs: int = 1
+    on: str | None = None
+    elsewhere: bool = False
+    checkpoint_every: float = 30.0
+
+
+def make_runs(scale: str, folder: Path, how: Where, *, say: Say, carry_out: CarryOut | None = None) -> None:
+    """Make all runs of the experiment, by `carry_out` if it is given."""
     require_matplotlib()  # fail now, not after all the runs
-    chosen, n_workers = scale_of(scale), checked_workers(workers)
+    chosen = scale_of(scale)
     checked_function("say", say)
-    checkpoint_every = checked_number("checkpoint_every", checkpoint_every, 0.0)
     require_folder(folder)
     jobs = jobs_of(chosen, folder / RUNS)
     say(
@@ -113,9 +121,15 @@ def make_runs(
         f"{chosen.episode_length} steps, {chosen.corrections} correction points with "
         f"{chosen.reevaluations} re-evaluations per elite"
     )
-    say(estimate(chosen, jobs, n_workers))
-    settings = Settings(evaluators=Threads(n_workers), checkpoint_every=checkpoint_every)
-    (carry_out or one_after_the_other)(jobs, settings)
+    with settings_on(
+        how.on,
+        workers=how.workers,
+        jobs=how.jobs,
+        checkpoint_every=how.checkpoint_every,
+        elsewhere=how.elsewhere,
+    ) as settings:
+        say(estimate(chosen, jobs, settings))
+        (carry_out or make_all)(jobs, settings)
 
 
 def judge(measured: Measured, folder: Path, replays: Replays | None = None) -> Reproduction:
@@ -162,27 +176,26 @@ def jobs_of(scale: Scale, out: Path) -> list[Job]:
     return [Job(plan, plan.folder(out), target) for plan in plans]
 
 
-def estimate(scale: Scale, jobs: Sequence[Job], workers: int) -> str:
+def estimate(scale: Scale, jobs: Sequence[Job], settings: Settings) -> str:
     """Time a few episodes; return a sentence that estimates the duration of the experiment."""
+    here, times = measured_here(settings)
     records = [RunFolder(job.path).read_record() for job in jobs]
     done = sum(record.totals.evaluations for record in records if record is not None)
     left = max(0, len(jobs) * scale.evaluations - done)
     task = jobs[0].plan.task
     solutions = task.random_solutions(PROBE, stream(0, "probe"))
     start = time.perf_counter()
-    task.evaluate(solutions, range(PROBE), workers=workers)
-    hours = left / PROBE * (time.perf_counter() - start) / 3600
+    task.evaluate(solutions, range(PROBE), workers=here)
+    hours = left / PROBE * (time.perf_counter() - start) / times / 3600
     words = f"{hours * 60:,.0f} minutes" if hours < 2 else f"{hours:,.0f} hours"
     return (
-        f"The runs will take about {words} with {workers} workers. The re-evaluations take about as long "
-        "again, depending on the number of elites. You can interrupt it; the same command continues."
+        f"The runs will take about {words} with {here * times:.0f} workers. The re-evaluations take about as "
+        "long again, depending on the number of elites. You can interrupt it; the same command continues."
     )
 
 
-def one_after_the_other(
-    jobs: Sequence[Job], settings: Settings, on_iteration: OnIteration | None = None
-) -> None:
-    """Make all runs in this process. A signal takes effect when the current run has been saved."""
+def make_all(jobs: Sequence[Job], settings: Settings, on_iteration: OnIteration | None = None) -> None:
+    """Make all runs. A signal takes effect when the current ones have been saved."""
     check_jobs(jobs, settings)
     interrupt = Interrupt()
 
@@ -191,7 +204,7 @@ def one_after_the_other(
             also_telling(on_iteration, job.plan, lambda progress: None)(news)
 
     with interrupt.listening():
-        outcomes = in_this_process(jobs, settings, interrupt, listener)
+        outcomes = launcher_for(settings)(jobs, settings, interrupt, listener)
     failed = [f"{one.folder}: {one.reason}" for one in outcomes if one.status == "failed"]
     if failed:
         raise QdbenchError(f"{len(failed)} of {len(jobs)} runs failed: {'; '.join(failed)}")

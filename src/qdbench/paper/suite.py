@@ -21,19 +21,18 @@ from qdbench.checks import (
     checked_names,
     checked_path,
     checked_text,
-    checked_workers,
     is_whole,
     shown,
 )
 from qdbench.errors import InvalidInput
-from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.iterations import OnIteration
 from qdbench.experiments.one_run import Job, Settings
 from qdbench.experiments.plan import Plan
 from qdbench.experiments.runs import check_jobs
+from qdbench.experiments.where import settings_on
 from qdbench.paper.durations import expected_seconds, in_words
 from qdbench.paper.references import usable_references
-from qdbench.paper.reproduce import RUNS, CarryOut, Say, one_after_the_other
+from qdbench.paper.reproduce import RUNS, CarryOut, Say, make_all
 from qdbench.paper.suite_scales import SuiteScale, seeds_kind, suite_scale, suite_tasks
 from qdbench.reports.commands import seeds_text
 from qdbench.reports.first_screen import First
@@ -131,6 +130,9 @@ def suite(
     name: str = "",
     references: str | Path | None = None,
     workers: int | None = None,
+    jobs: int = 1,
+    on: str | None = None,
+    elsewhere: bool = False,
     replays: bool = True,
     say: Say = lambda sentence: None,
     progress: Progress = lambda done, total: None,
@@ -143,9 +145,10 @@ def suite(
     cores, for one algorithm. `tasks` and `seeds` choose a part, which is then labelled as such: report seeds
     0-4 or 0-9, tune on seeds from 100 up. Further keywords are options of the algorithms, `name` tells such a
     variant apart. Results are written into the folder `out`, by default results/suite-SCALE. After an
-    interruption, the same call continues. `references` is a folder with further reference results. `replays`
-    are films of elites in the page. `say` is called with sentences about what will be done and how long it
-    will take, `on_iteration` after every iteration of every run.
+    interruption, the same call continues. `jobs` runs are made at a time; `on="ray"` makes them on a cluster,
+    `elsewhere` also on nodes with another CPU or other versions. `references` is a folder with further
+    reference results. `replays` are films of elites in the page. `say` is called with sentences about what
+    will be done and how long it will take, `on_iteration` after every iteration of every run.
     """
     checked_function("progress", progress)
     replays = checked_flag("replays", replays)
@@ -158,13 +161,15 @@ def suite(
     )
     entrants = [entrant(algorithm, chosen, checked_text("name", name)) for algorithm in several]
     plan = suite_plan(entrants, scale, tasks, seeds, out, references)
-    settings = Settings(evaluators=Threads(checked_workers(workers)))
     checked_function("say", say)
+    elsewhere = checked_flag("elsewhere", elsewhere)
 
     def carry_out(jobs: Sequence[Job], settings: Settings) -> None:
-        one_after_the_other(jobs, settings, on_iteration)
+        make_all(jobs, settings, on_iteration)
 
-    if not make_suite_runs(plan, settings, say, carry_out):
+    with settings_on(on, workers=workers, jobs=jobs, elsewhere=elsewhere) as settings:
+        finished = make_suite_runs(plan, settings, say, carry_out)
+    if not finished:
         raise InvalidInput("some runs are in progress elsewhere; give the same call when they are finished")
     measured = measure_suite(plan, progress)
     return judge_suite(plan, measured, film_page(measured, lambda done, total: None) if replays else None)
@@ -240,7 +245,7 @@ def make_suite_runs(plan: SuitePlan, settings: Settings, say: Say, carry_out: Ca
     check_jobs(jobs, settings)  # before episodes are timed
     workers = settings.evaluators.workers * settings.jobs
     say(f"{plan.label}: {len(jobs)} runs of {', '.join(one.label for one in plan.entrants)}")
-    each = expected_seconds(plan.scale, jobs, workers, plan.references.found)
+    each = expected_seconds(plan.scale, jobs, settings, plan.references.found)
     total = sum(each.values())
     if total:
         say("; ".join(f"{task} {in_words(seconds)}" for task, seconds in each.items() if seconds))

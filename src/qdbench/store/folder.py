@@ -35,7 +35,9 @@ from qdbench.store.sound import require_sound, require_sound_extent, require_sou
 
 REPLACED = ("run.json", "archive.npz", "corrected.npz", "checkpoint.npz", "error.txt")
 """The files that are written beside and renamed over."""
-_LEFT_OVER = re.compile(rf"\.({'|'.join(map(re.escape, REPLACED))})\.\d+")
+GROWING = ("told.log", "metrics.csv")
+"""The files that are appended to; a copy of them is renamed over, too."""
+_LEFT_OVER = re.compile(rf"\.({'|'.join(map(re.escape, (*REPLACED, *GROWING)))})\.\d+")
 
 
 CHECKPOINT, STATE = ("determinants", "about", "state", "steps"), re.compile("^state/")

@@ -93,6 +93,17 @@ class Versions:
     """The platforms MuJoCo's library was built for."""
 
 
+@dataclass(frozen=True)
+class NodeRecord:
+    """A machine of a cluster that evaluated solutions of a run."""
+
+    host: str
+    cpus: int
+    """Those that the run used."""
+    differs: dict[str, str]
+    """Versions and CPU, where they are not those of the machine that made the run."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Environment(Versions):
     """Where a run, or a part of it, was carried out."""
@@ -105,6 +116,8 @@ class Environment(Versions):
     """Runs that shared the machine."""
     source: str
     """Digest of the file that defines the algorithm; empty for our own."""
+    nodes: tuple[NodeRecord, ...] = ()
+    """Where solutions were evaluated, if on a cluster; else here."""
 
     @property
     def versions(self) -> Versions:

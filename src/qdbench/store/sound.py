@@ -34,6 +34,7 @@ def require_sound(record: RunRecord) -> None:
     _require(bool(record.environments), "it ran nowhere")
     for environment in record.environments:
         _require(min(environment.workers, environment.jobs) >= 1, "it ran with no worker")
+        _require(all(node.cpus >= 1 for node in environment.nodes), "it ran on a node without a CPU")
     for when in (record.begun, record.updated):
         _require(datetime.fromisoformat(when).tzinfo is not None, f"{when!r:.60} is no time")
 

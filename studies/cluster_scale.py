@@ -1,0 +1,228 @@
+"""How many cores can one run use? Measured constants, and a simulated curve for 8 to 2,048 cores.
+
+    python -m studies.cluster_scale measure --out constants.json
+    python -m studies.cluster_scale curve constants.json
+
+`measure` starts a real Ray cluster of two one-CPU nodes on this machine and evaluates batches of ant_omni on
+it, and with two local threads. CPU seconds of all processes are counted: of the driver, of Ray, and of the
+workers, in which those inside `evaluate` are simulation. Wall-clock times depend on whoever else uses the
+machine; CPU seconds hardly do.
+
+`curve` plays the same scheduling (`Chunks`) with these constants. It assumes nodes of 64 equal cores, a
+network of 10 Gbit/s that the driver shares among all nodes, episodes of equal length, and a driver on a core
+of its own. Efficiency is the share of the time of all cores that is simulation. `whole` is that of whole runs
+on 8 cores each, of which as many go on at once as fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import qdbench
+from qdbench import stream
+from qdbench.algorithms.registry import build, configure
+from qdbench.archives.evaluated import Evaluated
+from qdbench.experiments.cluster.chunks import Chunks
+from qdbench.experiments.plan import Plan
+from studies.two_nodes import TwoNodes
+
+NODE_CORES, NETWORK, LATENCY = 64, 1.25e9, 1e-3  # bytes and seconds
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def processes(session: int) -> list[list[int]]:
+    """Return the numbers in /proc/PID/stat, from the state on, of all processes of a session."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            _, *fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except (OSError, ValueError):
+            continue
+        if int(fields[2]) == session:
+            found.append(list(map(int, fields)))
+    return found
+
+
+def session_cpu(session: int) -> float:
+    """Return the CPU seconds of a session's processes, and of their children that have ended."""
+    return sum(sum(fields[10:14]) for fields in processes(session)) / TICKS
+
+
+def session_memory(session: int) -> float:
+    """Return the resident memory of a session's processes in MB."""
+    return sum(fields[20] for fields in processes(session)) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def ask_and_tell(task: qdbench.Task, n: int, batches: int = 10) -> float:
+    """Return the CPU seconds that MAP-Elites takes to ask for and be told a batch."""
+    options = configure("map_elites", {"batch_size": str(n)})
+    plan = Plan(task=task, task_source=task.name, algorithm="map_elites", options=options, seed=0)
+    algorithm, rng = build("map_elites", plan.problem(), 0, options), stream(0, "outcomes")
+    start = time.process_time()
+    for i in range(batches):
+        solutions, numbers = algorithm.ask(), np.arange(i * n, (i + 1) * n)[:, None]
+        told = Evaluated(
+            solutions, rng.random(n), rng.uniform(-30, 30, (n, 2)), numbers, numbers.astype(np.uint64)
+        )
+        algorithm.tell(told)
+    return (time.process_time() - start) / batches
+
+
+def measured(name: str, n: int, batches: int, cluster: TwoNodes) -> dict[str, Any]:
+    """Measure batches on two nodes and with two threads, alternating."""
+    from qdbench.experiments.evaluators import evaluators_on
+
+    task = qdbench.make(name, episode_length=250)
+    solutions, seeds = task.random_solutions(n, stream(0, "scale")), np.arange(n)
+    with evaluators_on("ray") as evaluators:
+        crew: Any = evaluators(task)
+        crew(solutions, seeds)  # workers start, and the task is compiled
+        task.evaluate(solutions[:8], seeds[:8], workers=2)
+        found = dict.fromkeys(
+            ("ray_wall", "ray_driver", "ray_others", "simulation", "put", "wait", "local_wall", "local_cpu"),
+            0.0,
+        )
+        memory = []
+        for _ in range(batches):
+            inside = sum(work.cpu_seconds for work in crew.done.values())
+            before = time.perf_counter(), time.process_time(), session_cpu(cluster.session)
+            put, wait = crew.put_seconds, crew.wait_seconds
+            crew(solutions, seeds)
+            found["ray_wall"] += time.perf_counter() - before[0]
+            found["ray_driver"] += time.process_time() - before[1]
+            found["ray_others"] += session_cpu(cluster.session) - before[2]
+            found["simulation"] += sum(work.cpu_seconds for work in crew.done.values()) - inside
+            found["put"] += crew.put_seconds - put
+            found["wait"] += crew.wait_seconds - wait
+            memory.append((session_memory(cluster.session), driver_memory()))
+            before = time.perf_counter(), time.process_time(), 0.0
+            task.evaluate(solutions, seeds, workers=2)
+            found["local_wall"] += time.perf_counter() - before[0]
+            found["local_cpu"] += time.process_time() - before[1]
+    total = found["ray_driver"] + found["ray_others"]
+    return {
+        "task": name, "batch": n, "batches": batches, "bytes": solutions.nbytes,
+        **{key: value / batches for key, value in found.items()},
+        "outside": 1 - found["simulation"] / total,
+        "wall_ratio": found["ray_wall"] / found["local_wall"],
+        "cpu_ratio": total / found["local_cpu"],
+        "ask_tell": ask_and_tell(task, n),
+        "cluster_mb": [round(nodes) for nodes, _ in memory],
+        "driver_mb": [round(driver) for _, driver in memory],
+    }  # fmt: skip
+
+
+def driver_memory() -> float:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def measure(chosen: argparse.Namespace) -> None:
+    found = []
+    with TwoNodes() as cluster:
+        os.environ.update(cluster.environment)
+        for n in chosen.sizes:
+            one = measured(chosen.task, n, chosen.batches, cluster)
+            found.append(one)
+            print(in_words(one), flush=True)
+    chosen.out.write_text(json.dumps(found, indent=1))
+
+
+def in_words(one: dict[str, Any]) -> str:
+    cluster, driver = one["cluster_mb"], one["driver_mb"]
+    return (
+        f"{one['task']}, batch {one['batch']}: per batch {one['ray_driver'] + one['ray_others']:.2f} CPU s "
+        f"with Ray, of which {one['outside']:.1%} outside simulation (driver {one['ray_driver']:.3f} s), "
+        f"{one['local_cpu']:.2f} with two threads (ratio {one['cpu_ratio']:.3f}); wall-clock ratio "
+        f"{one['wall_ratio']:.2f}; of {one['ray_wall']:.2f} s the driver waited {one['wait']:.2f} s and "
+        f"serialised for {one['put']:.4f} s; memory of the cluster {min(cluster)} to {max(cluster)} MB, of "
+        f"the driver {min(driver)} to {max(driver)} MB"
+    )
+
+
+def batch_seconds(one: dict[str, Any], n: int, nodes: Sequence[int]) -> float:
+    """Return how long a batch takes on nodes with so many cores, by the scheduling of `Crew`."""
+    each = one["simulation"] / one["batch"]  # CPU seconds of an episode
+    row = one["bytes"] / one["batch"]
+    per_chunk = one["ray_driver"] / max(1, n_chunks(one["batch"], (1, 1)))
+    chunks, total = Chunks(n, int(row)), sum(nodes)
+    driver: float = one["ask_tell"] * n / one["batch"]
+    free = [(driver, i) for i in range(len(nodes))]
+    heapq.heapify(free)
+    end: float = driver
+    while free:
+        when, node = heapq.heappop(free)
+        chunk = chunks.take(nodes[node], total, idle=True)
+        if chunk is None:
+            end = max(end, when)
+            continue
+        driver = max(driver, when) + per_chunk + len(chunk) * row / NETWORK
+        rounds = -(-len(chunk) // nodes[node])
+        heapq.heappush(free, (max(when, driver + LATENCY) + rounds * each, node))
+        end = max(end, driver)
+    return end
+
+
+def n_chunks(n: int, nodes: Sequence[int]) -> int:
+    chunks, found = Chunks(n, 4), 0
+    while chunks.take(nodes[found % len(nodes)], sum(nodes), idle=True) is not None:
+        found += 1
+    return found
+
+
+def efficiency(one: dict[str, Any], n: int, cores: int) -> float:
+    nodes = [min(NODE_CORES, cores)] * max(1, cores // NODE_CORES)
+    alone: float = n * one["simulation"] / one["batch"]
+    return alone / (cores * batch_seconds(one, n, nodes))
+
+
+def curve(chosen: argparse.Namespace) -> None:
+    known = json.loads(chosen.constants.read_text())
+    for one in known:
+        predicted, found = batch_seconds(one, one["batch"], (1, 1)), one["ray_wall"]
+        share = (
+            one["ray_driver"] + one["ray_others"]
+        ) / 2  # two cores do all the work, if nobody else has any
+        print(
+            f"{one['task']}, batch {one['batch']}, two one-core nodes: predicted {predicted:.2f} s, measured "
+            f"{found:.2f} s of wall-clock time; {share:.2f} s of CPU time on each core"
+        )
+    one, cores = known[-1], [2**k for k in range(3, 12)]
+    print(f"\nefficiency of batches of {one['task']}, 250 steps\n")
+    print(f"| batch | {' | '.join(f'{c:,}' for c in cores)} | whole runs from |")
+    print(f"|{'---|' * (len(cores) + 2)}")
+    for n in (256, 1024, 4096, 16384, 65536):
+        values = [efficiency(one, n, c) for c in cores]
+        whole = efficiency(one, n, 8)
+        better = next(
+            (f"{c:,} cores" for c, value in zip(cores, values, strict=True) if value < 0.8 * whole), "-"
+        )
+        print(f"| {n:,} | {' | '.join(f'{value:.0%}' for value in values)} | {better} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    commands = parser.add_subparsers(required=True)
+    first = commands.add_parser("measure")
+    first.add_argument("--task", default="ant_omni")
+    first.add_argument("--sizes", type=int, nargs="+", default=[256, 1024])
+    first.add_argument("--batches", type=int, default=10)
+    first.add_argument("--out", type=Path, default=Path("constants.json"))
+    first.set_defaults(do=measure)
+    second = commands.add_parser("curve")
+    second.add_argument("constants", type=Path)
+    second.set_defaults(do=curve)
+    chosen = parser.parse_args()
+    chosen.do(chosen)
+
+
+if __name__ == "__main__":
+    main()
