@@ -35,6 +35,9 @@ ARROWS = {
     },
     "analysis": {"errors", "checks", "seeds", "archives", "metrics", "store"},
     "reports": {"errors", "checks", "spelling", "archives", "metrics", "store", "analysis"},
+    "explorer": {
+        "errors", "checks", "robots", "tasks", "archives", "metrics", "store", "experiments", "analysis",
+    },
     "paper": {
         "errors", "checks", "seeds", "tasks", "algorithms", "metrics", "store", "experiments", "analysis",
         "reports",
@@ -46,14 +49,17 @@ ONLY_IN = {
     "rich": {"cli"},
     "typer": {"cli"},
     "threadpoolctl": {"simulation", "experiments"},
-    "mujoco": {"robots", "tasks", "simulation", "reports", "cli"},
+    "mujoco": {"robots", "tasks", "simulation", "reports", "explorer", "cli"},
     "scipy": {"archives", "analysis", "reports"},
     "filelock": {"store"},
     "ribs": {"algorithms"},
+    "viser": {"explorer"},
+    "trimesh": {"explorer"},
 }
 LAZY = {
     ("tasks", "simulation"),  # Task.evaluate reaches the engine when it is called
     ("experiments", "simulation"),  # the type of a replayed episode
+    ("explorer", "simulation"),  # the type of a replayed episode
     ("store", "tasks"),  # a stored run makes its task again when it is asked for
 }
 

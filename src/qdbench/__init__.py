@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from qdbench.experiments.replaying import replay
     from qdbench.experiments.runs import run
     from qdbench.experiments.verifying import verify
+    from qdbench.explorer.server import Explorer, explore
     from qdbench.paper.references import references
     from qdbench.paper.reproduce import reproduce
     from qdbench.paper.suite import suite
@@ -61,6 +62,7 @@ _HOME = {
     "Episode": "qdbench.simulation",
     "Evaluated": "qdbench.archives.evaluated",
     "Evaluations": "qdbench.tasks.contract",
+    "Explorer": "qdbench.explorer.server",
     "FunctionTask": "qdbench.tasks.function_task",
     "Grid": "qdbench.archives.geometry",
     "InvalidInput": "qdbench.errors",
@@ -78,6 +80,7 @@ _HOME = {
     "compare": "qdbench.analysis.compare",
     "correct": "qdbench.experiments.correcting",
     "evaluation_seeds": "qdbench.seeds",
+    "explore": "qdbench.explorer.server",
     "load": "qdbench.store.loading",
     "make": "qdbench.tasks.registry",
     "measure": "qdbench.analysis.measured",
@@ -104,6 +107,7 @@ __all__ = [
     "Episode",
     "Evaluated",
     "Evaluations",
+    "Explorer",
     "FunctionTask",
     "Grid",
     "InvalidInput",
@@ -120,6 +124,7 @@ __all__ = [
     "compare",
     "correct",
     "evaluation_seeds",
+    "explore",
     "load",
     "make",
     "measure",
