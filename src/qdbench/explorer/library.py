@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qdbench.errors import QdbenchError
 from qdbench.experiments.replaying import ghosts
-from qdbench.explorer.catalogue import Catalogue
+from qdbench.explorer.catalogue import Catalogue, Listed
 from qdbench.explorer.parts import Part, parts_of
 from qdbench.explorer.replays import Replay, Replays, replay_of
 from qdbench.explorer.view import View, signature, view_of
@@ -49,6 +50,18 @@ class Library:
             while len(self._views) > MOST_VIEWS:
                 self._views.popitem(last=False)
             return kept
+
+    def first(self) -> Listed:
+        """Return the first run that can be shown; if none can, say what is wrong with the first."""
+        problems: list[QdbenchError | OSError] = []
+        for listed in self.catalogue.runs:
+            try:
+                self.view(listed.path).plane("as found")
+            except (QdbenchError, OSError) as error:
+                problems.append(error)
+            else:
+                return listed
+        raise problems[0]
 
     def parts(self, view: View) -> tuple[Part, ...]:
         """Return the parts of a run's robot; nothing if it has none."""

@@ -21,10 +21,12 @@ _TERM_COLOURS = ("#4dabf7", "#ffa94d", "#69db7c", "#da77f2", "#ffd43b", "#ff8787
 
 # viser's own camera listens for arrow keys, too. Here they choose cells, so they must not reach it. It
 # listens on the document, commands on the element below.
-_KEEP_ARROWS = """<img src="data:," style="display:none" onerror="
-if (!window.qdbenchArrows) { window.qdbenchArrows = true;
-document.documentElement.addEventListener('keydown', e => {
-if (e.code.startsWith('Arrow')) e.stopPropagation(); }); }">"""
+# A control that was clicked gives the keyboard back: else space would press it again.
+_KEYS = """<img src="data:," style="display:none" onerror="
+if (!window.qdbenchKeys) { window.qdbenchKeys = true; const page = document.documentElement;
+page.addEventListener('keydown', e => { if (e.code.startsWith('Arrow')) e.stopPropagation(); });
+page.addEventListener('click', e => {
+if (e.target.closest('[type=checkbox],button,[role=slider],[role=option]')) document.activeElement.blur(); }); }">"""
 
 
 class Panel:
@@ -127,7 +129,7 @@ class Panel:
             self._second = gui.add_checkbox("Second elite, side by side", False)
             self._choices_2 = self._add_choices(1)
             self._elite_2 = gui.add_html("", visible=False)
-            gui.add_html(_KEEP_ARROWS)
+            gui.add_html(_KEYS)
 
         def compare() -> None:
             self._session.compare(self._second.value)

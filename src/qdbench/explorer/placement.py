@@ -11,14 +11,19 @@ from qdbench.explorer.plane import Plane
 
 Numbers = NDArray[np.float64]
 
+Lookout = tuple[tuple[float, float, float], tuple[float, float, float]]
+"""Where a camera is, and what it looks at."""
+
 BOARD = 3.2
 """Width and height of a standing picture, in metres."""
 STRIP = 4.0, 0.4
-_BEHIND = 1.7
+_BEHIND = 1.2
 """How far a standing picture is behind the robot's way, in metres."""
-_ABOVE = 0.25
+_ABOVE = 0.9
 """How far its lower edge is above the floor."""
 _ON_FLOOR = 0.004
+_LANE = 0.7
+"""Between the ways of two robots."""
 _GAP = 0.45
 """Between the pictures of two elites."""
 
@@ -42,12 +47,9 @@ class Placement:
         flat = (points - 0.5) * np.array(self.size)
         return np.concatenate([flat, np.full((*flat.shape[:-1], 1), above)], axis=-1)
 
-    def hit(self, origin: Numbers, direction: Numbers, moved: float = 0.0) -> tuple[float, Numbers] | None:
-        """Return how far a ray goes until it hits the rectangle's plane, and where; None if it does not.
-
-        `moved` is how far the rectangle was moved along x.
-        """
-        away = np.asarray(origin, np.float64) - self.centre - (moved, 0.0, 0.0)
+    def hit(self, origin: Numbers, direction: Numbers) -> tuple[float, Numbers] | None:
+        """Return how far a ray goes until it hits the rectangle's plane, and where; None if it does not."""
+        away = np.asarray(origin, np.float64) - self.centre
         ahead = np.asarray(direction, np.float64)
         if self.is_standing:  # its own axes are x, z and -y of the scene
             away, ahead = (v[[0, 2, 1]] * (1, 1, -1) for v in (away, ahead))
@@ -67,5 +69,14 @@ def placement_of(plane: Plane, side: int, n_sides: int, *, in_metres: bool, has_
     width, height = STRIP if plane.is_strip else (BOARD, BOARD)
     along = (side - (n_sides - 1) / 2) * (width + _GAP)
     behind = _BEHIND if has_robot else 0.0
-    start = np.array([0.0, -1.5 * side, 0.0])
+    start = np.array([along, -_LANE * side, 0.0])  # two robots do not run into each other
     return Placement(np.array([along, behind, _ABOVE + height / 2]), (width, height), True, start)
+
+
+def lookout(plane: Plane, *, in_metres: bool) -> Lookout:
+    """Return where a camera is best, and what it looks at."""
+    if not in_metres:
+        return (0.0, -3.4, 2.0), (0.0, 0.4, 1.75)
+    low, high = plane.bounds.T
+    (x, y), size = ((low + high) / 2).tolist(), float((high - low).max())
+    return (x - 0.12 * size, y - 0.62 * size, 0.5 * size), (x, y - 0.07 * size, 0.0)

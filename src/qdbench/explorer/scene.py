@@ -21,8 +21,15 @@ LIT = (255, 236, 64)
 """Colour of a foot that the floor pushes against."""
 MARK, PATH, END = (255, 255, 255), (255, 120, 40), (255, 70, 130)
 GHOST, GHOST_OPACITY = (255, 110, 160), 0.3
+_TILE, _BELOW = 5.0, -0.002
+"""Metres between strong lines of the floor, and how far it is below archives."""
 _DRAWN_WIDTH = 2.4
 """Width of what a user's own function draws, in metres."""
+
+
+def _linear(colour: tuple[int, int, int]) -> Bytes:
+    """Return a colour as the browser takes those of many copies: proportional to light."""
+    return np.rint(255 * (np.array(colour) / 255) ** 2.2).astype(np.uint8)
 
 
 class Troupe:
@@ -32,7 +39,7 @@ class Troupe:
         self, scene: viser.SceneApi, name: str, parts: Sequence[Part], n: int, *, ghostly: bool
     ) -> None:
         self._parts = parts
-        self._colours = [GHOST if ghostly else part.colour for part in parts]
+        self._colours = [_linear(GHOST if ghostly else part.colour) for part in parts]
         self._lit = [b""] * len(parts)
         still = np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
         self._meshes = [
@@ -56,12 +63,31 @@ class Troupe:
             lit = loaded[:, part.foot] if part.foot >= 0 else None
             if lit is not None and lit.tobytes() != self._lit[i]:
                 self._lit[i] = lit.tobytes()
-                mesh.batched_colors = np.where(lit[:, None], LIT, colour).astype(np.uint8)
+                mesh.batched_colors = np.where(lit[:, None], _linear(LIT), colour)
 
     def remove(self) -> None:
         """Remove all copies."""
         for mesh in self._meshes:
             mesh.remove()
+
+
+class ViserFloor:
+    """The floor with its lines."""
+
+    def __init__(self, client: viser.ClientHandle) -> None:
+        self._grid: Any = client.scene.add_grid(
+            "/floor", infinite_grid=True, cell_color=(52, 57, 66), section_color=(66, 72, 84), cell_size=1.0,
+            section_size=_TILE, fade_distance=45.0, shadow_opacity=0.0, position=(0.0, 0.0, _BELOW),
+        )  # fmt: skip
+        client.scene.add_grid(  # lies above archives: pictures take no shadows
+            "/shadows", 400.0, 400.0, cell_thickness=0.0, section_thickness=0.0, shadow_opacity=0.55,
+            position=(0.0, 0.0, 0.01),
+        )  # fmt: skip
+
+    def shift(self, by: Numbers) -> None:
+        """Move the floor below the robots; after a whole tile it looks the same."""
+        along, across, _ = np.mod(by, _TILE).tolist()
+        self._grid.position = along, across, _BELOW
 
 
 class ViserStage:
@@ -72,6 +98,7 @@ class ViserStage:
         self._client = client
         self._root: Any = None
         self._board: Any = None
+        self._start: Any = None
         self._image: Any = None
         self._placement: Placement | None = None
         self._named: dict[str, Any] = {}
@@ -87,7 +114,7 @@ class ViserStage:
         self._board = self._scene.add_frame(
             f"{self._name}/board", show_axes=False, wxyz=placement.wxyz, position=placement.centre
         )
-        self._scene.add_frame(f"{self._name}/start", show_axes=False, position=placement.start)
+        self._start = self._scene.add_frame(f"{self._name}/start", show_axes=False, position=placement.start)
         width, height = placement.size
         self._image = self._scene.add_image(
             f"{self._name}/board/image", image, width, height, cast_shadow=False, receive_shadow=False
@@ -188,10 +215,13 @@ class ViserStage:
             ),
         )
 
-    def move_board(self, along: float) -> None:
-        """Move a standing picture along x."""
-        if self._board is not None and self._placement is not None and self._placement.is_standing:
-            self._board.position = self._placement.centre + np.array([along, 0.0, 0.0])
+    def shift(self, by: Numbers) -> None:
+        """Move the robots' world, and an archive that lies on its floor; a standing one stays."""
+        if self._placement is None:
+            return
+        self._start.position = self._placement.start + by
+        if not self._placement.is_standing:
+            self._board.position = self._placement.centre + by
 
     def hide(self) -> None:
         """Remove everything."""

@@ -16,6 +16,7 @@ from qdbench.checks import checked_flag, checked_function, checked_paths, is_who
 from qdbench.errors import InvalidInput
 from qdbench.explorer.catalogue import catalogue
 from qdbench.explorer.library import Draw, Library
+from qdbench.explorer.placement import lookout
 from qdbench.store.loading import StoredRun
 from qdbench.tasks.contract import Task
 
@@ -46,11 +47,14 @@ class Explorer:
             dark_mode=True, show_logo=False, show_share_button=False, brand_color=(33, 144, 141)
         )
         self._server.scene.set_up_direction("+z")
+        view = library.view(library.first().path)
+        looked = lookout(view.plane("as found"), in_metres=view.is_in_metres)
+        self._server.initial_camera.position, self._server.initial_camera.look_at = looked
         self._add_surroundings()
 
         @self._server.on_client_connect
         def _(client: viser.ClientHandle) -> None:
-            viewer = self._viewers[client.client_id] = Viewer(client, library)
+            viewer = self._viewers[client.client_id] = Viewer(client, library, looked)
             viewer.start()
 
         @self._server.on_client_disconnect
@@ -61,15 +65,9 @@ class Explorer:
 
     def _add_surroundings(self) -> None:
         scene = self._server.scene
-        scene.configure_environment_map("warehouse", environment_intensity=0.35)
-        scene.add_grid(
-            "/floor", infinite_grid=True, cell_color=(52, 57, 66), section_color=(66, 72, 84), cell_size=1.0,
-            section_size=5.0, fade_distance=45.0, shadow_opacity=0.0, position=(0.0, 0.0, -0.002),
-        )  # fmt: skip
-        scene.add_grid(  # lies above archives: pictures take no shadows
-            "/shadows", 400.0, 400.0, cell_thickness=0.0, section_thickness=0.0, shadow_opacity=0.55,
-            position=(0.0, 0.0, 0.01),
-        )  # fmt: skip
+        scene.configure_default_lights(enabled=False)  # too bright: colours of robots fade
+        scene.configure_environment_map("warehouse", environment_intensity=0.7)
+        scene.add_light_directional("/sun", intensity=2.6, cast_shadow=True, position=(-3.0, -4.0, 9.0))
         self._server.gui.main_panel.dock_right()
 
     def open_browser(self) -> bool:
@@ -126,6 +124,7 @@ def explore(
     if draw is not None:
         checked_function("draw", draw)
     library = Library(catalogue(paths), task, trust, draw)
+    library.first()  # says what is wrong before a server is started
     explorer = Explorer(library, free_port(port))
     if browser:
         explorer.open_browser()

@@ -52,11 +52,18 @@ class Stage(Protocol):
     def draw(self, drawn: NDArray[np.generic] | None) -> None:
         """Show what a user's own function drew."""
 
-    def move_board(self, along: float) -> None:
-        """Move a standing picture along x."""
+    def shift(self, by: Numbers) -> None:
+        """Move the robots' world, and an archive that lies on its floor; a standing one stays."""
 
     def hide(self) -> None:
         """Remove everything."""
+
+
+class Floor(Protocol):
+    """Draws the floor."""
+
+    def shift(self, by: Numbers) -> None:
+        """Move the floor below the robots."""
 
 
 @dataclass(eq=False)
@@ -105,6 +112,7 @@ class Session:
 
     library: Library
     stages: Sequence[Stage]
+    floor: Floor
     sides: list[Side] = field(default_factory=list)
     which: Which = "as found"
     colouring: Colouring = "fitness"
@@ -115,7 +123,6 @@ class Session:
     playing: bool = True
     speed: float = 1.0
     seconds: float = 0.0
-    board_at: float = 0.0
 
     # What is shown
 
@@ -189,7 +196,8 @@ class Session:
         """Choose the elite that a click hits; return on which side, or None if it hits none."""
         hits = []
         for number, side in enumerate(self.sides):
-            hit = self._placement(number).hit(origin, direction, self._moved)
+            lying = self._shift if side.view.is_in_metres else 0.0
+            hit = self._placement(number).hit(origin - lying, direction)
             row = -1 if hit is None else side.plane.row_at(hit[1])
             if hit is not None and row >= 0:
                 hits.append((hit[0], number, row))
@@ -252,16 +260,16 @@ class Session:
         for side, stage in zip(self.sides, self.stages, strict=False):
             if side.replay is not None:
                 stage.pose(side.replay.at(self.seconds), [ghost.at(self.seconds) for ghost in side.ghosts])
-        if self.follow and not self.sides[0].view.is_in_metres and self.centre is not None:
-            self.board_at = float(self.centre[0])
-            for stage in self.stages[: len(self.sides)]:
-                stage.move_board(self.board_at)
+        for moving in (self.floor, *self.stages[: len(self.sides)]):
+            moving.shift(self._shift)
 
     @property
-    def centre(self) -> Numbers | None:
-        """Where the first robot's centre of mass is in the scene, (3,)."""
+    def _shift(self) -> Numbers:
+        """How far the world is moved, so that the first robot stays in view if it is followed, (3,)."""
         replay = self.sides[0].replay
-        return None if replay is None else replay.at(self.seconds).centre
+        if replay is None or not self.follow:
+            return np.zeros(3)
+        return (replay.centre[0] - replay.at(self.seconds).centre) * (1, 1, 0)
 
     def is_outdated(self) -> bool:
         """Whether a run on show has changed on the disk."""
@@ -316,14 +324,10 @@ class Session:
             side.plane, number, len(self.sides), in_metres=side.view.is_in_metres, has_robot=has_robot
         )
 
-    @property
-    def _moved(self) -> float:
-        return 0.0 if self.sides[0].view.is_in_metres else self.board_at
-
     def _draw_archives(self) -> None:
         for number, (side, stage) in enumerate(zip(self.sides, self.stages, strict=False)):
             stage.show_archive(self._image(side), side.plane, self._placement(number))
-            stage.move_board(self._moved)
+            stage.shift(self._shift)
             stage.mark(side.plane.outline(side.row) if side.row in side.plane.elites else None)
             if side.replay is not None:
                 self._cast(number)

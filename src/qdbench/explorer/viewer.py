@@ -14,7 +14,8 @@ from qdbench.errors import QdbenchError
 from qdbench.explorer.library import Library
 from qdbench.explorer.mailbox import Action, Mailbox
 from qdbench.explorer.panel import Panel
-from qdbench.explorer.scene import ViserStage
+from qdbench.explorer.placement import Lookout, lookout
+from qdbench.explorer.scene import ViserFloor, ViserStage
 from qdbench.explorer.session import Session
 
 Numbers = NDArray[np.float64]
@@ -31,13 +32,14 @@ _logger = logging.getLogger(__name__)
 class Viewer:
     """The thread behind one browser tab."""
 
-    def __init__(self, client: viser.ClientHandle, library: Library) -> None:
+    def __init__(self, client: viser.ClientHandle, library: Library, looked: Lookout) -> None:
+        """`looked` is where the camera is when the page opens."""
         self._client = client
         self._mailbox = Mailbox()
         stages = ViserStage(client, "/first"), ViserStage(client, "/second")
-        self.session = Session(library, stages)
+        self.session = Session(library, stages, ViserFloor(client))
         self._panel = Panel(client, self.session, self._mailbox)
-        self._followed: Numbers | None = None
+        self._looked = looked
         self._thread = threading.Thread(target=self._live, name="qdbench viewer", daemon=True)
 
     def start(self) -> None:
@@ -57,21 +59,15 @@ class Viewer:
         self._mailbox.close()
 
     def _open(self) -> None:
-        self.session.open(self.session.library.catalogue.runs[0])
-        self._look()
+        self.session.open(self.session.library.first())
 
     def _look(self) -> None:
-        """Put the camera where everything can be seen."""
+        """Put the camera where everything can be seen, if it is about another archive than before."""
         side = self.session.sides[0]
-        camera = self._client.camera
-        if side.view.is_in_metres:
-            low, high = side.plane.bounds.T
-            middle, size = (low + high) / 2, float((high - low).max())
-            camera.position = (middle[0] - 0.15 * size, middle[1] - 0.78 * size, 0.62 * size)
-            camera.look_at = (middle[0], middle[1] - 0.06 * size, 0.0)
-        else:
-            camera.position = (0.0, -4.6, 1.9)
-            camera.look_at = (0.0, 0.4, 1.2)
+        wanted = lookout(side.plane, in_metres=side.view.is_in_metres)
+        if wanted != self._looked:
+            self._client.camera.position, self._client.camera.look_at = wanted
+        self._looked = wanted
 
     def _pick(self, origin: Numbers, direction: Numbers) -> None:
         side = self.session.pick(origin, direction)
@@ -98,7 +94,6 @@ class Viewer:
                 self._panel.tick()
                 told = now
             then = now
-            self._follow_robot()
             if now - looked > LOOK_AGAIN:
                 looked = now
                 if self.session.sides and self.session.is_outdated():
@@ -109,6 +104,7 @@ class Viewer:
         try:
             action()
             if refresh and self.session.sides:
+                self._look()
                 self._panel.refresh()
                 self._panel.fail("")
         except (QdbenchError, OSError) as error:
@@ -116,12 +112,3 @@ class Viewer:
         except Exception as error:
             _logger.exception("the explorer could not do what was asked for")
             self._panel.fail(f"{type(error).__name__}: {error}")
-
-    def _follow_robot(self) -> None:
-        """Move the camera as the robot moved."""
-        centre = self.session.centre if self.session.sides and self.session.follow else None
-        if centre is not None and self._followed is not None:
-            moved = (centre - self._followed) * (1, 1, 0)
-            if np.abs(moved).max() > 1e-4:
-                self._client.camera.position = self._client.camera.position + moved
-        self._followed = centre
