@@ -26,7 +26,8 @@ _KEYS = """<img src="data:," style="display:none" onerror="
 if (!window.qdbenchKeys) { window.qdbenchKeys = true; const page = document.documentElement;
 page.addEventListener('keydown', e => { if (e.code.startsWith('Arrow')) e.stopPropagation(); });
 page.addEventListener('click', e => {
-if (e.target.closest('[type=checkbox],button,[role=slider],[role=option]')) document.activeElement.blur(); }); }">"""
+if (e.target.closest('[type=checkbox],button,[role=slider],[role=option]')) document.activeElement.blur();
+}); }">"""
 
 
 class Panel:

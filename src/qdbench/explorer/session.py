@@ -269,7 +269,8 @@ class Session:
         replay = self.sides[0].replay
         if replay is None or not self.follow:
             return np.zeros(3)
-        return (replay.centre[0] - replay.at(self.seconds).centre) * (1, 1, 0)
+        back: Numbers = replay.centre[0] - replay.at(self.seconds).centre
+        return back * (1, 1, 0)
 
     def is_outdated(self) -> bool:
         """Whether a run on show has changed on the disk."""
