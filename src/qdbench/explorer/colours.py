@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qdbench.archives.geometry import Cvt
-from qdbench.archives.layout import Rows
+from qdbench.archives.geometry import Cvt, Grid
+from qdbench.archives.layout import Rows, axes_of
 from qdbench.explorer.plane import PIXELS, Plane
 
 Numbers = NDArray[np.float64]
@@ -19,7 +20,7 @@ _VIRIDIS = (
     (68, 1, 84), (71, 44, 122), (59, 81, 139), (44, 113, 142), (33, 144, 141), (39, 173, 129), (92, 200, 99),
     (170, 220, 50), (253, 231, 37),
 )  # fmt: skip
-EMPTY = (120, 130, 150, 34)
+EMPTY, GAP, LINE = (120, 130, 150, 34), (0, 0, 0, 0), (200, 210, 225, 150)
 FADED = 40
 """Opacity of cells below the threshold, of 255."""
 UNKNOWN = (150, 150, 150)
@@ -45,7 +46,10 @@ def limits(values: Numbers) -> tuple[float, float]:
 
 
 def tiles(plane: Plane) -> Rows:
-    """Return which elite is at every pixel of a picture, larger than the plane; -2 is a gap between cells."""
+    """Return which elite is at every pixel of a picture, larger than the plane.
+
+    -1 is an empty cell, -2 a gap between cells, -3 a line between the blocks of nested dimensions.
+    """
     height, width = plane.rows.shape
     across = max(1, PIXELS // max(height, width))
     up = across * max(1, width // 10) if plane.is_strip else across
@@ -58,6 +62,12 @@ def tiles(plane: Plane) -> Rows:
     elif across >= _LEAST_TILE and plane.cells is not None:
         fine[:, ::across] = -2
         fine[::up] = -2
+        if isinstance(plane.cells, Grid) and len(plane.cells.shape) > 2:
+            columns, rows = (
+                prod(plane.cells.shape[i] for i in axis[1:]) for axis in axes_of(len(plane.bounds))
+            )
+            fine[:, :: across * columns] = -3
+            fine[:: up * rows] = -3
     return fine
 
 
@@ -67,9 +77,8 @@ def picture(fine: Rows, colours: Bytes, faded: Sequence[bool] | NDArray[np.bool_
     `colours` (n, 3) and `faded` (n,) are those of every elite of the archive.
     """
     n = len(colours)
-    palette = np.zeros((n + 2, 4), np.uint8)  # the last two: a gap, nothing
+    palette = np.zeros((n + 3, 4), np.uint8)
     palette[:n, :3] = colours
     palette[:n, 3] = np.where(faded, FADED, 255)
-    palette[n] = 0
-    palette[n + 1] = EMPTY
+    palette[-3:] = LINE, GAP, EMPTY
     return palette[fine]

@@ -14,6 +14,8 @@ from qdbench.robots.shapes import Shape, shapes
 
 _ROUND = 16
 """Corners of a circle."""
+_SWOLLEN = {True: 1.06, False: 1.03}
+"""Growth of spheres, feet first: they end capsules of the same radius, and would flicker."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,7 @@ def _mesh(shape: Shape) -> Any:
         mesh = cylinder(shape.size[0], 2 * shape.size[1], sections=_ROUND)
     else:  # a sphere has one radius, an ellipsoid three
         mesh = icosphere(subdivisions=2, radius=1.0)
-        mesh.apply_scale(shape.size if len(shape.size) == 3 else shape.size[0])
+        mesh.apply_scale(shape.size if len(shape.size) == 3 else shape.size[0] * _SWOLLEN[shape.foot >= 0])
     placed = np.eye(4)
     mujoco.mju_quat2Mat(turn := np.empty(9), shape.orientation)
     placed[:3, :3], placed[:3, 3] = turn.reshape(3, 3), shape.position

@@ -16,7 +16,7 @@ Lookout = tuple[tuple[float, float, float], tuple[float, float, float]]
 
 BOARD = 3.2
 """Width and height of a standing picture, in metres."""
-STRIP = 4.0, 0.4
+STRIP = 5.2, 0.5
 _BEHIND = 1.2
 """How far a standing picture is behind the robot's way, in metres."""
 _ABOVE = 0.9
