@@ -15,10 +15,11 @@ from qdbench.explorer.plane import PIXELS, Plane
 Numbers = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
-# viridis at nine places: the colours of all our heatmaps, without matplotlib (a test compares them)
+# viridis at 17 places: the colours of all our heatmaps, without matplotlib (a test compares them)
 _VIRIDIS = (
-    (68, 1, 84), (71, 44, 122), (59, 81, 139), (44, 113, 142), (33, 144, 141), (39, 173, 129), (92, 200, 99),
-    (170, 220, 50), (253, 231, 37),
+    (68, 1, 84), (72, 24, 106), (71, 45, 123), (66, 64, 134), (59, 82, 139), (51, 99, 141),
+    (44, 114, 142), (38, 130, 142), (33, 145, 140), (31, 160, 136), (40, 174, 128), (63, 188, 115),
+    (94, 201, 98), (132, 212, 75), (173, 220, 48), (216, 226, 25), (253, 231, 37),
 )  # fmt: skip
 EMPTY, GAP, LINE = (120, 130, 150, 34), (0, 0, 0, 0), (200, 210, 225, 150)
 FADED = 40

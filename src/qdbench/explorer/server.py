@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import logging
+import os
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Sequence
@@ -40,7 +43,9 @@ class Explorer:
         self.library = library
         self._viewers: dict[int, Viewer] = {}
         self._stopped = threading.Event()
-        self._server = Private(host=HOST, port=port, label="qdbench", verbose=False)
+        logging.getLogger("websockets.server").setLevel(logging.CRITICAL)  # a tab closed early is no error
+        with redirect_stdout(io.StringIO()):  # viser prints its address; so do we
+            self._server = Private(host=HOST, port=port, label="qdbench", verbose=False)
         self.address = f"http://{HOST}:{self._server.get_port()}"
         """What a browser on this computer opens."""
         self._server.gui.configure_theme(
@@ -161,9 +166,6 @@ def _is_free(port: int) -> bool:
 
 def has_browser() -> bool:
     """Return whether a page can be opened in a window: not without a display."""
-    import os
-    import sys
-
     if sys.platform.startswith("linux") and not (
         os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     ):
