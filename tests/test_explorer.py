@@ -37,6 +37,7 @@ from qdbench.explorer.server import HOST, PORTS, free_port
 from qdbench.explorer.session import Session
 from qdbench.explorer.view import View, view_of
 from qdbench.store.told_log import told_so_far
+from qdbench.tasks.endings import NEVER
 from running import rewrite
 from toy_runs import edited
 
@@ -601,7 +602,8 @@ def test_ten_thousand_cells_open_in_seconds_and_change_colour_at_once(tmp_path: 
     begun = time.perf_counter()
     session, stages = session_of(out)
     assert len(session.sides[0].plane.elites) > 9_900
-    assert time.perf_counter() - begun < 5
+    opened = time.perf_counter() - begun
+    assert opened < 5
 
     def encoded() -> None:
         imageio.imwrite("<bytes>", stages[0].last("recolour")[0], extension=".png")
@@ -615,24 +617,28 @@ def test_ten_thousand_cells_open_in_seconds_and_change_colour_at_once(tmp_path: 
         facts.about_archive(session)
         encoded()
 
-    assert most(recolour) < 0.1
-    assert most(fade) < 0.1
+    slowest = most(recolour), most(fade)
+    print(f"10,000 cells: {opened:.2f} s to open; colour {slowest[0]:.3f} s, threshold {slowest[1]:.3f} s")
+    assert max(slowest) < 0.1
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize(("name", "steps", "most"), [("ant_omni", 250, 1.0), ("humanoid_omni", 1000, 3.0)])
+@pytest.mark.parametrize(("name", "steps", "most"), [("ant_omni", 250, 1.0), ("humanoid_uni", 1000, 3.0)])
 def test_the_first_frame_comes_soon(name: str, steps: int, most: float, tmp_path: Path) -> None:
-    """From the choice of a cell to the first pose that is sent."""
-    task = qdbench.make(name, episode_length=steps)
-    out = qdbench.run(task, "random_search", evaluations=16, batch_size=16, out=tmp_path).path
-    session, stages = session_of(out)
-    rows = session.sides[0].plane.elites.tolist()
-    longest = max(rows, key=lambda row: int(session.sides[0].view.run.archive.steps[row, 0]))
+    """From the choice of a cell to the first pose that is sent; no fall ends the episode."""
+    task = replace(qdbench.make(name, episode_length=steps), ending=NEVER)
+    out = qdbench.run(task, "random_search", evaluations=8, batch_size=8, out=tmp_path).path
+    session, stages = session_of(out, task=task)
+    row = session.sides[0].row
     session.library.replays = Replays()
     begun = time.perf_counter()
-    session.select(longest)
-    assert time.perf_counter() - begun < most
-    assert stages[0].told[-1][0] in ("pose", "shift")
+    session.select(row)
+    took = time.perf_counter() - begun
+    assert session.sides[0].replay is not None
+    assert session.sides[0].replay.steps == steps
+    assert stages[0].last("pose")
+    print(f"{name}, {steps} steps: {took:.2f} s to the first frame")
+    assert took < most
 
 
 def test_seeds_of_ghosts_are_those_of_re_evaluations(ants: Path) -> None:
