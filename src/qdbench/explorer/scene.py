@@ -20,7 +20,7 @@ Numbers = NDArray[np.float64]
 LIT = (255, 236, 64)
 """Colour of a foot that the floor pushes against."""
 MARK, PATH, END = (255, 255, 255), (255, 120, 40), (255, 70, 130)
-GHOST, GHOST_OPACITY = (255, 110, 160), 0.3
+GHOST, GHOST_OPACITY = (255, 110, 160), 0.4
 _TILE, _BELOW = 5.0, -0.002
 """Metres between strong lines of the floor, and how far it is below archives."""
 _DRAWN_WIDTH = 2.4
@@ -168,7 +168,7 @@ class ViserStage:
             pieces = np.stack([path[:-1], path[1:]], axis=1)
             self._keep("path", self._lines("start/path", pieces, PATH, 3.0))
         if len(ends) and self._placement is not None:
-            size = 0.012 * max(self._placement.size)
+            size = 0.01 * max(self._placement.size)
             points = self._placement.local(ends, above=size)
             self._keep(
                 "ends",
