@@ -74,7 +74,7 @@ class Tab:
         self.page: Page = browser.new_page(
             viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=SCALE
         )
-        self.page.set_default_timeout(120_000)
+        self.page.set_default_timeout(90_000)
         self.errors: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.asked: list[str] = []
@@ -91,7 +91,7 @@ class Tab:
     def session(self) -> Session:
         return self.viewer.session
 
-    def until(self, condition: Callable[[], bool], seconds: float = 120) -> float:
+    def until(self, condition: Callable[[], bool], seconds: float = 90) -> float:
         begun = time.perf_counter()
         while not condition():
             assert time.perf_counter() - begun < seconds, "it did not come"
@@ -188,10 +188,10 @@ def test_colours_and_threshold(tab: Tab) -> None:
     reached, n = tab.session.counts(0)
     assert reached < n
     tab.page.get_by_text(f"{reached:,} of {n:,}").wait_for()
+    row = tab.session.sides[0].row
     tab.page.get_by_label("Elites").first.click()
     tab.page.get_by_role("option", name="corrected").click()
-    tab.until(lambda: tab.session.sides[0].which == "corrected")
-    assert tab.session.sides[0].replay is not None
+    tab.until(lambda: tab.session.sides[0].which == "corrected" and tab.session.sides[0].row == row)
 
 
 def test_ghosts_and_keys(tab: Tab) -> None:

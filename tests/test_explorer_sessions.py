@@ -47,8 +47,9 @@ def test_colours_threshold_and_corrected_archives(planes: Path) -> None:
         known = side.view.values(colouring)[side.plane.elites]
         assert session.colour_limits == (np.nanmin(known), np.nanmax(known))
         assert colouring == "fitness" or not np.array_equal(image, other)
+    session.select(int(side.plane.elites[2]))
     session.choose_which("corrected")
-    assert session.sides[0].which == "corrected"
+    assert (session.sides[0].which, session.sides[0].row) == ("corrected", side.plane.elites[2])
     corrected = side.view.fitness("corrected")[session.sides[0].plane.elites]
     assert session.counts(0) == ((corrected >= middle).sum(), len(corrected))
     assert "corrected fitness" in facts.about_elite(session.sides[0], ("a", "b"))

@@ -154,12 +154,14 @@ class Session:
     def choose_which(self, which: Which) -> None:
         """Show archives as found, or corrected."""
         self.which = which
-        for number, old in enumerate(self.sides):
-            side = Side(old.listed, old.view, which if which in old.view.whichs else "as found")
-            self.sides[number] = side
+        rows = [side.row for side in self.sides]
+        self.sides = [
+            Side(old.listed, old.view, which if which in old.view.whichs else "as found")
+            for old in self.sides
+        ]
         self._draw_archives()
-        for number, (old_row, side) in enumerate([(s.row, s) for s in self.sides]):
-            self.select(side.best if old_row < 0 else old_row, number)
+        for number, (row, side) in enumerate(zip(rows, self.sides, strict=True)):
+            self.select(side.best if row < 0 else row, number)
 
     def colour_by(self, colouring: Colouring) -> None:
         """Colour the cells by another value."""
