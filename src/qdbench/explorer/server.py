@@ -128,9 +128,10 @@ def explore(
         raise InvalidInput(f"the task is {shown(task)}; give an object with the members of qdbench.Task")
     if draw is not None:
         checked_function("draw", draw)
+    number = free_port(port)
     library = Library(catalogue(paths), task, trust, draw)
     library.first()  # says what is wrong before a server is started
-    explorer = Explorer(library, free_port(port))
+    explorer = Explorer(library, number)
     if browser:
         explorer.open_browser()
     return explorer

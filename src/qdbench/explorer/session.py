@@ -348,7 +348,5 @@ class Session:
         side = self.sides[number]
         path = side.replay.centre if side.replay is not None and self.show_path else None
         valid = [ghost.descriptor for ghost in side.ghosts if ghost.valid]
-        dimensions = len(side.plane.bounds)
         ends = side.plane.points(np.array(valid)) if valid else np.empty((0, 2))
-        assert not valid or len(valid[0]) == dimensions
         self.stages[number].trace(path, ends)
