@@ -85,7 +85,6 @@ class Tab:
         self.viewer = explorer._viewers[number]
         self.until(lambda: bool(self.session.sides) and self.session.sides[0].replay is not None)
         self.session.playing = False  # as long as it plays, software draws without a rest
-        self.page.get_by_text("Threshold").wait_for()
 
     @property
     def session(self) -> Session:
@@ -132,6 +131,7 @@ class Tab:
 @pytest.fixture(scope="module")
 def tab(browser: Any, explorer: Explorer) -> Iterator[Tab]:
     opened = Tab(browser, explorer)
+    opened.page.get_by_text("Threshold").wait_for()
     yield opened
     opened.page.close()
 
@@ -249,8 +249,8 @@ def test_a_slow_viewer_does_not_block_another(tab: Tab, browser: Any, explorer: 
     try:
         other = Tab(browser, explorer)
         row = another(other)
-        other.click_elite(row)
-        other.until(lambda: other.session.sides[0].row == row)
+        other.viewer._mailbox.post("select", lambda: other.session.select(row))
+        other.until(lambda: other.session.sides[0].row == row and other.session.sides[0].replay is not None)
         assert other.session is not tab.session
         other.page.close()
         tab.until(lambda: len(explorer._viewers) == 1)
