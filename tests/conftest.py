@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 import qdbench
-from noisy_runs import ALGORITHMS, noisy, run
+from noisy_runs import ALGORITHMS, SHAPES, noisy, run
 from running import TASKS
 
 settings.register_profile("qdbench", deadline=None, derandomize=True, max_examples=15, print_blob=True)
@@ -69,6 +69,26 @@ def noisy_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for algorithm in ALGORITHMS:
         for seed in range(4):
             run(out, noisy(2), algorithm, seed)
+    return out
+
+
+@pytest.fixture(scope="session")
+def planes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four algorithms in one, two, four and six dimensions, corrected; not to be changed."""
+    out = tmp_path_factory.mktemp("planes")
+    for dimensions in SHAPES:
+        for algorithm in ALGORITHMS:
+            run(out, noisy(dimensions), algorithm, 0, corrections=1)
+    return out
+
+
+@pytest.fixture(scope="session")
+def ants(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two algorithms on ant_omni, corrected; not to be changed."""
+    out = tmp_path_factory.mktemp("ants")
+    task = qdbench.make("ant_omni", episode_length=30, cells=(15, 15), descriptor_bounds=((-1, 1), (-1, 1)))
+    for algorithm in ("map_elites", "random_search"):
+        qdbench.run(task, algorithm, evaluations=64, batch_size=32, corrections=1, reevaluations=3, out=out)
     return out
 
 

@@ -186,7 +186,7 @@ def odd_line(rng: Rng, known: dict[str, list[Any]], runs: list[str]) -> list[str
         "reproduce": ["--out", "file.txt"],
         "suite": ["--out", "file.txt"],
     }
-    if name in ("plot", "report", "bench"):  # only such as end before the work
+    if name in ("plot", "report", "bench", "explore"):  # only such as end before the work
         line = [name, *rest, "empty"]
     return line + ends.get(name, [])
 

@@ -234,6 +234,7 @@ def file_targets(folder: Path) -> list[Target]:
     }  # fmt: skip
     replayed: Keywords = {"elite": 0, "cell": None, "sample": 0, "task": None, "trust": False}
     again: Keywords = {"workers": 1, "trust": False}
+    shown: Keywords = {"port": 0, "browser": False, "task": None, "trust": False, "draw": None}
     scaled: Keywords = {
         "scale": "smoke", "workers": 1, "checkpoint_every": 1.0, "say": nothing, "progress": nothing,
     }  # fmt: skip
@@ -277,8 +278,9 @@ def file_targets(folder: Path) -> list[Target]:
         Target("measure", qdbench.measure, {"results": sphere.path, **measuring}, 4),
         Target("compare", qdbench.compare, {"results": sphere.path, **measuring, "out": out}, 4),
         Target("compare(references)", qdbench.compare, {"results": sphere.path, "references": ()}, 4),
-        # an empty folder ends these two, after all other arguments were checked
+        # an empty folder ends these three, after all other arguments were checked
         Target("plot", qdbench.plot, {"results": empty, **measuring, "out": out}),
+        Target("explore", qdbench.explore, {"run": empty, **shown}),
         Target("report", qdbench.report, {"results": empty, **measuring, **paged, "out": out / "r.html"}),
         # and so does a file in the place of a folder
         Target("reproduce", qdbench.reproduce, scaled, safe=lambda given: given | {"out": a_file}),

@@ -41,6 +41,9 @@ ARROWS = {
     },
     "analysis": {"errors", "checks", "seeds", "archives", "metrics", "store"},
     "reports": {"errors", "checks", "spelling", "archives", "metrics", "store", "films", "analysis"},
+    "explorer": {
+        "errors", "checks", "robots", "tasks", "archives", "metrics", "store", "experiments", "analysis",
+    },
     "paper": {
         "errors", "checks", "seeds", "tasks", "algorithms", "metrics", "store", "experiments", "analysis",
         "reports",
@@ -52,7 +55,7 @@ ONLY_IN = {
     "rich": {"cli"},
     "typer": {"cli"},
     "threadpoolctl": {"simulation", "experiments"},
-    "mujoco": {"robots", "tasks", "simulation", "reports", "exports", "cli"},
+    "mujoco": {"robots", "tasks", "simulation", "reports", "exports", "explorer", "cli"},
     "scipy": {"archives", "analysis", "films", "reports"},
     "PIL": {"films"},
     "imageio_ffmpeg": {"films"},
@@ -63,11 +66,14 @@ ONLY_IN = {
     "torch": {"exports"},
     "pandas": {"store", "exports"},
     "ray": {"experiments"},
+    "viser": {"explorer"},
+    "trimesh": {"explorer"},
 }
 LAZY = {
     ("tasks", "simulation"),  # Task.evaluate reaches the engine when it is called
     ("experiments", "simulation"),  # the type of a replayed episode
     ("store", "exports"),  # a stored archive is handed to other libraries
+    ("explorer", "simulation"),  # the type of a replayed episode
     ("store", "tasks"),  # a stored run makes its task again when it is asked for
 }
 

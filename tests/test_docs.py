@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -96,8 +97,19 @@ def test_commands_run(page: Path, session: str, cli: Cli, tmp_path: Path) -> Non
             subprocess.run([sys.executable, *arguments], cwd=tmp_path, check=True)
         else:
             assert program == "qdbench"
-            done = cli(*arguments)
+            done = ended(cli, *arguments) if arguments[0] == "explore" else cli(*arguments)
             assert done.returncode == 0, done.stderr
+
+
+def ended(cli: Cli, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Start a command that serves a page, and end it by Ctrl-C."""
+    process = cli.start(*arguments)
+    assert process.stdout is not None
+    while (line := process.stdout.readline()) and "Ctrl-C" not in line:
+        pass
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
 def test_the_table_of_tasks_is_the_code_s() -> None:

@@ -11,7 +11,7 @@ import qdbench
 from fuzz_calls import commands, fuzz_commands, fuzz_processes, fuzz_python
 from fuzz_targets import file_targets, plain_targets
 
-RESULTS = {"Episode", "StoredArchive", "StoredRun", "TASKS", "Task", "Algorithm"}
+RESULTS = {"Episode", "Explorer", "StoredArchive", "StoredRun", "TASKS", "Task", "Algorithm"}
 """Public, but nothing that a user calls: what we return, and protocols."""
 
 

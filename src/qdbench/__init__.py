@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from qdbench.experiments.replaying import replay
     from qdbench.experiments.runs import run
     from qdbench.experiments.verifying import verify
+    from qdbench.explorer.server import Explorer, explore
     from qdbench.exports.exporting import export, load_policy
     from qdbench.exports.policies import ExportedPolicy
     from qdbench.exports.ribs_archives import from_ribs
@@ -69,6 +70,7 @@ _HOME = {
     "Evaluated": "qdbench.archives.evaluated",
     "Evaluations": "qdbench.tasks.contract",
     "ExportedPolicy": "qdbench.exports.policies",
+    "Explorer": "qdbench.explorer.server",
     "FunctionTask": "qdbench.tasks.function_task",
     "Grid": "qdbench.archives.geometry",
     "InvalidInput": "qdbench.errors",
@@ -92,6 +94,7 @@ _HOME = {
     "from_ribs": "qdbench.exports.ribs_archives",
     "leaderboard": "qdbench.paper.leaderboard",
     "film": "qdbench.reports.film",
+    "explore": "qdbench.explorer.server",
     "load": "qdbench.store.loading",
     "load_policy": "qdbench.exports.exporting",
     "make": "qdbench.tasks.registry",
@@ -119,6 +122,7 @@ __all__ = [
     "Episode",
     "Evaluated",
     "Evaluations",
+    "Explorer",
     "ExportedPolicy",
     "FunctionTask",
     "Grid",
@@ -137,6 +141,7 @@ __all__ = [
     "compare",
     "correct",
     "evaluation_seeds",
+    "explore",
     "export",
     "film",
     "from_pandas",

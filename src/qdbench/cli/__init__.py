@@ -15,6 +15,7 @@ from qdbench.cli import (  # noqa: F401
     check,
     compare,
     correct,
+    explore,
     export,
     film,
     leaderboard,

@@ -17,9 +17,19 @@ def deviations(reevaluations: Reevaluations) -> tuple[float, float]:
     valid = reevaluations.valid()
     if not len(valid) or valid.n_samples < 2:
         return np.nan, np.nan
-    fitness = np.sqrt(variances(valid.fitness))
-    descriptors = np.sqrt(variances(valid.descriptors).sum(axis=1))
+    fitness, descriptors = deviations_of_each(valid)
     return float(np.median(fitness)), float(np.median(descriptors))
+
+
+def deviations_of_each(
+    reevaluations: Reevaluations,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the standard deviations of fitness and descriptor of every elite, (n,) each.
+
+    NaN if a re-evaluation was invalid. Needs two re-evaluations per elite.
+    """
+    descriptors: NDArray[np.float64] = variances(reevaluations.descriptors).sum(axis=1)
+    return np.sqrt(variances(reevaluations.fitness)), np.sqrt(descriptors)
 
 
 def variances(samples: NDArray[np.float64]) -> NDArray[np.float64]:

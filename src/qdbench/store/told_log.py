@@ -76,20 +76,23 @@ def checksum(solutions: Parameters) -> int:
 class ToldLog:
     """The log of a run while it goes on: what is in it is read first, then it is appended to."""
 
-    def __init__(self, path: Path, determinants: Determinants, *, begin: bool = False) -> None:
+    def __init__(
+        self, path: Path, determinants: Determinants, *, begin: bool = False, only_read: bool = False
+    ) -> None:
         """Open the log of a run, or begin one; the log of another run is refused.
 
-        `begin` says that there was no run yet: then a link to somewhere else is not followed.
+        `begin` says that there was no run yet: then a link to somewhere else is not followed. `only_read`
+        changes nothing: another process may be writing.
         """
-        self.path, self._dimensions = path, len(determinants.task.cells)
-        self._is_new = not path.is_file() or (begin and path.is_symlink())
+        self.path, self._dimensions, self._only_read = path, len(determinants.task.cells), only_read
+        self._is_new = not only_read and (not path.is_file() or (begin and path.is_symlink()))
         if self._is_new:
             path.unlink(missing_ok=True)
             text = json.dumps(as_json(determinants)).encode()
             head = _BEGIN.pack(MAGIC, FORMAT, len(text)) + text
             with path.open("xb") as new:
                 new.write(head + _CHECKSUM.pack(zlib.crc32(head)))
-        self._file: IO[bytes] = path.open("r+b", buffering=0)
+        self._file: IO[bytes] = path.open("rb" if only_read else "r+b", buffering=0)
         self._size = os.fstat(self._file.fileno()).st_size
         self._reading = True
         try:
@@ -162,6 +165,8 @@ class ToldLog:
             told, end = self._block(self._offset)
         except (EOFError, ValueError):
             self._reading = False
+            if self._only_read:
+                return None
             os.ftruncate(self._file.fileno(), self._offset)
             self._file.seek(self._offset)
             return None
@@ -245,6 +250,20 @@ class ToldLog:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def told_so_far(path: Path, determinants: Determinants) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return fitness (n,) and descriptors (n, dimensions) of all evaluations so far, also of a going run."""
+    log = ToldLog(path, determinants, only_read=True)
+    try:
+        told = list(iter(log.next, None))
+    finally:
+        log.close()
+    empty = np.empty(0), np.empty((0, len(determinants.task.cells)))
+    return (
+        np.concatenate([empty[0], *(one.fitness for one in told)]),
+        np.concatenate([empty[1], *(one.descriptors for one in told)]),
+    )
 
 
 def _longer(column: NDArray[Any], room: int) -> NDArray[Any]:

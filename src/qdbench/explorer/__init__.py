@@ -1,0 +1,1 @@
+"""The explorer: archives in a browser, and every elite's gait by a click."""
