@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from importlib.metadata import version
 from math import isnan
@@ -16,12 +17,14 @@ from typing import Any
 import pytest
 
 import qdbench
+from conftest import ROOT
 from qdbench.metrics.metric import CURVES, corrected, loss
 from qdbench.paper.references import task_record, usable_references
 from qdbench.paper.suite_scales import REPORTED_SEEDS, SUITE_SCALES
 from qdbench.store.reference_file import SHIPPED, read_reference
 from remaking import apart, is_same_class, remade
 
+README = ROOT / "README.md"
 FILES = sorted(SHIPPED.rglob("*.json"))
 MOST_BYTES = 3_000_000
 CHEAP = ("hopper_uni",)
@@ -36,6 +39,16 @@ def test_all_files_can_be_used_and_are_small(capsys: pytest.CaptureFixture[str])
     if not FILES:
         with capsys.disabled():
             print("\nno reference results are shipped yet: nothing to check")
+
+
+@pytest.mark.parametrize("scale", ["quick", "standard"])
+def test_the_readme_shows_the_leaderboard_as_it_is(scale: str) -> None:
+    found = re.search(f"<!-- leaderboard: {scale} -->\n(.*?)\n<!-- end -->", README.read_text(), re.DOTALL)
+    if not any(path.is_relative_to(SHIPPED / f"{scale}-v{SUITE_SCALES[scale].version}") for path in FILES):
+        assert found is None  # none is shipped yet
+        return
+    assert found is not None
+    assert found[1] == qdbench.leaderboard(scale).markdown()
 
 
 @pytest.mark.parametrize("path", FILES or [None], ids=str)

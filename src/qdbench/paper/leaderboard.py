@@ -99,7 +99,7 @@ def _cell(parts: tuple[str, ...], *, bold: bool) -> str:
 
 
 def _notes(found: Aggregate | None, missing: list[str]) -> list[str]:
-    notes = []
+    notes = ["bold: the highest of a row; where intervals overlap, it is not shown to be better"]
     if found is not None and found.scores:
         n = len(found.tasks)
         notes.append(
