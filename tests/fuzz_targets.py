@@ -288,6 +288,7 @@ def file_targets(folder: Path) -> list[Target]:
         Target("suite", qdbench.suite, a_suite, safe=lambda given: given | {"out": a_file}),
         Target("suite(out)", qdbench.suite, {"algorithms": "map_elites", "scale": "quack", "out": out}),
         Target("references", qdbench.references, {"folder": empty}, 1),
+        Target("leaderboard", qdbench.leaderboard, {"scale": "quick", "references": empty}),
         Target("read_mjcf", qdbench.read_mjcf, {"path": folder / "robot.xml"}, 1),
     ]
 

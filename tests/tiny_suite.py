@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,8 @@ CORRECTED = ("corrected_qd_score", "corrected_coverage", "corrected_max_fitness"
 
 
 def shrink(patch: pytest.MonkeyPatch, *, version: int = 1) -> None:
-    """Make the quick scale tiny."""
+    """Make the quick scale tiny, and forget the reference results of the package."""
+    patch.setattr("qdbench.paper.references.SHIPPED", Path("no references"))
     patch.setitem(SUITE_SCALES, "quick", replace(TINY, version=version))
     patch.setattr("qdbench.reports.style.DPI", 50)
     patch.setattr("qdbench.reports.style.FORMATS", ("png",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -58,8 +59,9 @@ def explore(
         terminal.out.print(f"Exploring {n} run{'s' * (n != 1)}: {explorer.address}", soft_wrap=True)
         is_open = browser and explorer.open_browser()
         following = "click a cell" if is_open else "open this address in a browser and click a cell"
-        terminal.out.print(f"Next: {following}. Ctrl-C ends it.")
-        explorer.wait()
+        with suppress(KeyboardInterrupt):
+            terminal.out.print(f"Next: {following}. Ctrl-C ends it.")
+            explorer.wait()
     terminal.out.print("Ended.")
 
 
