@@ -25,6 +25,8 @@ LOOPBACK = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_worker_niceness": "0",
     "RAY_AUTH_MODE": "disabled",
+    "RAY_health_check_period_ms": "1000",  # a dead node is noticed sooner than by default
+    "RAY_health_check_failure_threshold": "3",
 }
 
 

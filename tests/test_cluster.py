@@ -106,8 +106,9 @@ def test_batches_and_whole_runs_are_those_of_one_machine(bench: Cli) -> None:
 
 @pytest.mark.parametrize("more", [(), ("--jobs", "2")], ids=["batches", "whole runs"])
 def test_a_killed_node_changes_nothing(bench: Cli, cluster: TwoNodes, more: tuple[str, ...]) -> None:
-    (bench.folder / "beside.py").write_text("PAUSE = 0.01\n")
+    (bench.folder / "beside.py").write_text("PAUSE = 0.0001\n")
     assert bench(*command("--seeds", "0-1", "--out", "home")).returncode == 0
+    (bench.folder / "beside.py").write_text("PAUSE = 0.005\n")
     words = command("--seeds", "0-1", "--out", "killed", "--on", "ray", *more)
     process = bench.start(*words)
     deadline = time.monotonic() + 60
@@ -126,7 +127,7 @@ def test_a_killed_node_changes_nothing(bench: Cli, cluster: TwoNodes, more: tupl
 
 
 def test_the_same_command_continues_after_a_kill_of_itself(bench: Cli) -> None:
-    (bench.folder / "beside.py").write_text("PAUSE = 0.01\n")
+    (bench.folder / "beside.py").write_text("PAUSE = 0.005\n")
     words = command("--out", "again", "--on", "ray")
     process = bench.start(*words)
     while rows(found(bench, "again") / "metrics.csv") < 4:
@@ -230,7 +231,7 @@ def test_ctrl_c_saves_and_leaves_nothing_behind(
 ) -> None:
     for name in ("RAY_ADDRESS", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "RAY_AUTH_MODE"):
         monkeypatch.delenv(name)
-    (bench.folder / "beside.py").write_text("PAUSE = 0.01\n")
+    (bench.folder / "beside.py").write_text("PAUSE = 0.005\n")
     before = set(Path(tempfile.gettempdir()).glob("qdbench-*"))
     process = bench.start(*command("--out", "own", "--on", "ray", *more))
     while rows(found(bench, "own") / "metrics.csv") < 4:

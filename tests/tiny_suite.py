@@ -17,8 +17,9 @@ CORRECTED = ("corrected_qd_score", "corrected_coverage", "corrected_max_fitness"
 
 
 def shrink(patch: pytest.MonkeyPatch, *, version: int = 1) -> None:
-    """Make the quick scale tiny, and forget the reference results of the package."""
+    """Make the quick scale tiny, without replays, and forget the reference results of the package."""
     patch.setattr("qdbench.paper.references.SHIPPED", Path("no references"))
+    patch.setattr("qdbench.paper.suite.film_page", lambda *arguments: None)  # test_replays.py has replays
     patch.setitem(SUITE_SCALES, "quick", replace(TINY, version=version))
     patch.setattr("qdbench.reports.style.DPI", 50)
     patch.setattr("qdbench.reports.style.FORMATS", ("png",))

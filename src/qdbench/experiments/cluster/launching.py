@@ -38,6 +38,7 @@ from qdbench.store.record import Totals
 MOST_DEATHS = 3
 """A run whose process or node dies so often without progress is not started again."""
 DOUBT_SECONDS = 60.0
+"""How long a node on which a run was lost gets no other one, if there are other nodes."""
 PATIENCE_SECONDS = 120.0
 """How long a run waits for its process on a node, and all wait for a node with enough CPUs."""
 
@@ -57,8 +58,6 @@ class Running:
     stage: str = "starting"
     there: str = ""
     """Its folder on the node."""
-    deaths: int = 0
-    """In a row, without progress between."""
     totals: Totals = field(default_factory=Totals)
     stopping: bool = False
 
@@ -72,6 +71,7 @@ class OnEveryNode:
         self._refused: dict[str, str] = {}
         self._deaths: dict[str, float] = {}  # when a run was lost on a node; Ray notices late that one died
         self._running: list[Running] = []
+        self._lives: dict[int, int] = {}  # how often each run may still be lost before it makes progress
 
     def __call__(
         self, jobs: Sequence[Job], settings: Settings, interrupt: Interrupt, listener: JobListener
@@ -80,7 +80,7 @@ class OnEveryNode:
         self._settings = replace(settings, launcher=None)
         self._interrupt, self._listener = interrupt, listener
         self._outcomes: dict[int, Outcome] = {}
-        waiting = list(enumerate(jobs))
+        self._waiting = waiting = list(enumerate(jobs))
         served = time.monotonic()
         try:
             while self._running or (waiting and interrupt.signal is None):
@@ -104,15 +104,16 @@ class OnEveryNode:
     # Where runs go
 
     def _free_node(self) -> Node | None:
-        """Return the node with most CPUs free, if they are enough; rather not one that has just died."""
+        """Return the node with most CPUs free, if they are enough; not one that may have just died."""
         found = []
-        for node in alive_nodes():
+        nodes = alive_nodes()
+        for node in nodes:
             ours = sum(self._cpus for one in self._running if one.node.id == node.id)
             others = self._others.setdefault(node.id, max(0, node.cpus - node.free - ours))
             free = node.cpus - others - ours
-            if free >= self._cpus and node.id not in self._refused:
-                recently = time.monotonic() - self._deaths.get(node.id, -DOUBT_SECONDS) < DOUBT_SECONDS
-                found.append((not recently, free, node.name, node))
+            lost_one = time.monotonic() - self._deaths.get(node.id, -DOUBT_SECONDS) < DOUBT_SECONDS
+            if free >= self._cpus and node.id not in self._refused and not (lost_one and len(nodes) > 1):
+                found.append((free, node.name, node))
         return max(found)[-1] if found else None
 
     def _give_up(self, jobs: Sequence[tuple[int, Job]]) -> None:
@@ -210,7 +211,7 @@ class OnEveryNode:
             inbox.receive(piece)
         for progress in news.progress:
             if progress.row is not None and not progress.replaying:
-                one.deaths = 0
+                self._lives.pop(one.number, None)
             one.totals = progress.totals
             self._listener(one.job, replace(progress, where=one.node.name))
         if news.outcome is None:
@@ -230,38 +231,32 @@ class OnEveryNode:
     # Ends
 
     def _lost(self, one: Running, why: str) -> None:
-        """Continue a run elsewhere that lost its node or its process."""
-        one.deaths += 1
+        """Continue a run that lost its node or its process, unless it was lost too often."""
         self._deaths[one.node.id] = time.monotonic()
-        if one.deaths < MOST_DEATHS:
+        self._lives[one.number] = left = self._lives.get(one.number, MOST_DEATHS) - 1
+        if left:
             self._again(one)
             return
-        reason = f"its process or node died {one.deaths} times without progress ({one.node.name}: {why})"
+        reason = f"its process or node died {MOST_DEATHS} times without progress ({one.node.name}: {why})"
         self._leave(one, Outcome("failed", one.job.path, one.totals, reason))
 
     def _again(self, one: Running) -> None:
-        """Start a run again, on the node that is free; from the files that are here."""
-        ray.kill(one.actor)
-        Inbox(one.job.path).forget()
-        self._running.remove(one)
-        node = self._free_node() or one.node
-        if self._interrupt.signal is not None or node.id in self._refused:
-            one.lock.close()
-            if self._interrupt.signal is not None:
-                self._end(one.number, one.job, Outcome("stopped", one.job.path, one.totals))
-            else:
-                self._give_up([(one.number, one.job)])
+        """Let a run wait for a free node, to be continued from the files that are here."""
+        if self._interrupt.signal is not None:
+            self._leave(one, Outcome("stopped", one.job.path, one.totals))
             return
-        again = self._sent(one.number, one.job, one.lock, node, one.totals)
-        again.deaths = one.deaths
-        self._running.append(again)
+        self._release(one)
+        self._waiting.insert(0, (one.number, one.job))
 
     def _leave(self, one: Running, outcome: Outcome) -> None:
+        self._release(one)
+        self._end(one.number, one.job, outcome)
+
+    def _release(self, one: Running) -> None:
         self._running.remove(one)
         ray.kill(one.actor)
         Inbox(one.job.path).forget()
         one.lock.close()
-        self._end(one.number, one.job, outcome)
 
     def _end(self, number: int, job: Job, outcome: Outcome) -> None:
         self._outcomes[number] = outcome
