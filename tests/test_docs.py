@@ -45,6 +45,8 @@ def prepare(page: Path, folder: Path) -> None:
         (folder / "my_robots.py").write_text(blocks(page, "python")[1])
     if page.name == "runs.md":  # stand-ins for packages that qdbench does not need
         (folder / "torch/utils").mkdir(parents=True)
+        for package in ("torch", "torch/utils"):  # so that they come before PyTorch, if it is installed
+            (folder / package / "__init__.py").touch()
         (folder / "torch/utils/tensorboard.py").write_text(WRITER)
         (folder / "wandb.py").write_text(WANDB)
     if page.name == "exporting.md":

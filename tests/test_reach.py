@@ -89,6 +89,8 @@ def test_the_mean_is_an_option_of_tasks_that_have_one() -> None:
         qdbench.make("ant_omni", mean_over="lived")
     with pytest.raises(InvalidInput, match="mean_over is 'half'; use episode or lived"):
         qdbench.make("walker_uni", mean_over="half")
+    with pytest.raises(InvalidInput, match="mean_over is array"):
+        qdbench.make("walker_uni", mean_over=np.empty(0))
 
 
 def test_a_robot_that_falls_divides_by_the_whole_episode() -> None:

@@ -137,9 +137,10 @@ class RobotTask:
     def _choose_mean(self) -> None:
         """Give the descriptor the mean that is asked for."""
         own = self.descriptor.parameters.get("over")
-        if self.mean_over in ("", own):
+        is_text = isinstance(self.mean_over, str)
+        if is_text and self.mean_over in ("", own):
             return
-        if own is None or self.mean_over not in MEANS:
+        if own is None or not is_text or self.mean_over not in MEANS:
             known = "its descriptor is no mean over steps" if own is None else f"use {' or '.join(MEANS)}"
             raise InvalidInput(f"{self.name}: mean_over is {shown(self.mean_over)}; {known}")
         parameters = {**self.descriptor.parameters, "over": self.mean_over}
