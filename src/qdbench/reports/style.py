@@ -138,12 +138,15 @@ def add_legend(figure: Any, drawn: Iterable[Look], *, corrected: bool = False) -
     """Put a legend above a figure: the algorithms, and the meaning of dashed lines."""
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], color=look.colour, marker=look.marker, label=look.name) for look in drawn]
+    known = list(drawn)
+    handles = [Line2D([], [], color=look.colour, marker=look.marker, label=look.name) for look in known]
     meanings: dict[str, Any] = {"metric": "-", "corrected": "--"} if corrected else {}
-    rows = 1 if len(handles) + len(meanings) <= 5 else 2  # filled column by column
+    entry = 0.45 + 0.055 * max((len(look.name) for look in known), default=0)  # inches, roughly
+    fitting, n = max(1, int(figure.get_figwidth() // entry)), len(handles) + len(meanings)
+    rows = max(1 if n <= 5 else 2, -(-n // fitting))  # filled column by column
     handles += [Line2D([], [], linestyle="", label=" ")] * (-len(handles) % rows)
     handles += [Line2D([], [], color="0.4", linestyle=line, label=label) for label, line in meanings.items()]
-    columns = len(handles) // rows
+    columns = -(-len(handles) // rows)
     figure.legend(handles=handles, loc="outside upper center", ncols=columns, frameon=False)
 
 
