@@ -144,6 +144,13 @@ def test_it_moves_by_itself_unless_asked_not_to(browser: Any, page: Path) -> Non
     shown.locator("canvas").first.scroll_into_view_if_needed()
     expect(shown.locator("output").first).to_have_text(re.compile(r"0\.[2-9] s|1\.\d s"))
     context.close()
+    still = browser.new_context(offline=True, reduced_motion="reduce")
+    shown = still.new_page()
+    shown.goto(page.as_uri())
+    shown.locator("canvas").first.scroll_into_view_if_needed()
+    shown.wait_for_timeout(700)
+    assert shown.locator("output").first.inner_text().startswith("0.0")
+    still.close()
 
 
 @pytest.mark.parametrize("width", [390, 1200])
