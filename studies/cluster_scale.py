@@ -10,14 +10,15 @@ machine; CPU seconds hardly do.
 
 `curve` plays the same scheduling (`Chunks`) with these constants. It assumes nodes of 64 equal cores, a
 network of 10 Gbit/s that the driver shares among all nodes, episodes of equal length, and a driver on a core
-of its own. Efficiency is the share of the time of all cores that is simulation. `whole` is that of whole runs
-on 8 cores each, of which as many go on at once as fit.
+of its own. Efficiency is the share of the time of all cores that is simulation. `whole runs from` is the
+number of cores at which whole runs of 8 cores each, as many at once as fit, use them better by a quarter.
 """
 
 from __future__ import annotations
 
 import argparse
 import heapq
+import itertools
 import json
 import os
 import time
@@ -36,6 +37,8 @@ from qdbench.experiments.plan import Plan
 from studies.two_nodes import TwoNodes
 
 NODE_CORES, NETWORK, LATENCY = 64, 1.25e9, 1e-3  # bytes and seconds
+WORTH_IT = 0.8
+"""Below this share of the efficiency on 8 cores, batches should give way to whole runs of 8 cores each."""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -77,11 +80,11 @@ def ask_and_tell(task: qdbench.Task, n: int, batches: int = 10) -> float:
     return (time.process_time() - start) / batches
 
 
-def measured(name: str, n: int, batches: int, cluster: TwoNodes) -> dict[str, Any]:
+def measured(name: str, n: int, batches: int, steps: int, cluster: TwoNodes) -> dict[str, Any]:
     """Measure batches on two nodes and with two threads, alternating."""
     from qdbench.experiments.evaluators import evaluators_on
 
-    task = qdbench.make(name, episode_length=250)
+    task = qdbench.make(name, episode_length=steps)
     solutions, seeds = task.random_solutions(n, stream(0, "scale")), np.arange(n)
     with evaluators_on("ray") as evaluators:
         crew: Any = evaluators(task)
@@ -110,7 +113,7 @@ def measured(name: str, n: int, batches: int, cluster: TwoNodes) -> dict[str, An
             found["local_cpu"] += time.process_time() - before[1]
     total = found["ray_driver"] + found["ray_others"]
     return {
-        "task": name, "batch": n, "batches": batches, "bytes": solutions.nbytes,
+        "task": name, "steps": steps, "batch": n, "batches": batches, "bytes": solutions.nbytes,
         **{key: value / batches for key, value in found.items()},
         "outside": 1 - found["simulation"] / total,
         "wall_ratio": found["ray_wall"] / found["local_wall"],
@@ -129,8 +132,8 @@ def measure(chosen: argparse.Namespace) -> None:
     found = []
     with TwoNodes() as cluster:
         os.environ.update(cluster.environment)
-        for n in chosen.sizes:
-            one = measured(chosen.task, n, chosen.batches, cluster)
+        for name, n in itertools.product(chosen.tasks, chosen.sizes):
+            one = measured(name, n, chosen.batches, chosen.episode_length, cluster)
             found.append(one)
             print(in_words(one), flush=True)
     chosen.out.write_text(json.dumps(found, indent=1))
@@ -195,26 +198,25 @@ def curve(chosen: argparse.Namespace) -> None:
             f"{one['task']}, batch {one['batch']}, two one-core nodes: predicted {predicted:.2f} s, measured "
             f"{found:.2f} s of wall-clock time; {share:.2f} s of CPU time on each core"
         )
-    one, cores = known[-1], [2**k for k in range(3, 12)]
-    print(f"\nefficiency of batches of {one['task']}, 250 steps\n")
-    print(f"| batch | {' | '.join(f'{c:,}' for c in cores)} | whole runs from |")
-    print(f"|{'---|' * (len(cores) + 2)}")
-    for n in (256, 1024, 4096, 16384, 65536):
-        values = [efficiency(one, n, c) for c in cores]
-        whole = efficiency(one, n, 8)
-        better = next(
-            (f"{c:,} cores" for c, value in zip(cores, values, strict=True) if value < 0.8 * whole), "-"
-        )
-        print(f"| {n:,} | {' | '.join(f'{value:.0%}' for value in values)} | {better} |")
+    cores = [2**k for k in range(3, 12)]
+    for name, one in {one["task"]: one for one in known}.items():  # the last and largest batch of each task
+        print(f"\nefficiency of batches of {name}, {one['steps']} steps\n")
+        print(f"| batch | {' | '.join(f'{c:,}' for c in cores)} | whole runs from |")
+        print(f"|{'---|' * (len(cores) + 2)}")
+        for n in (256, 1024, 4096, 16384):
+            values = [efficiency(one, n, c) for c in cores]
+            better = (c for c, value in zip(cores, values, strict=True) if value < WORTH_IT * values[0])
+            print(f"| {n:,} | {' | '.join(f'{value:.0%}' for value in values)} | {next(better, '-')} |")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     commands = parser.add_subparsers(required=True)
     first = commands.add_parser("measure")
-    first.add_argument("--task", default="ant_omni")
+    first.add_argument("--tasks", nargs="+", default=["ant_omni"])
     first.add_argument("--sizes", type=int, nargs="+", default=[256, 1024])
     first.add_argument("--batches", type=int, default=10)
+    first.add_argument("--episode-length", type=int, default=250, help="few steps do for memory alone")
     first.add_argument("--out", type=Path, default=Path("constants.json"))
     first.set_defaults(do=measure)
     second = commands.add_parser("curve")

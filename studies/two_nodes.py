@@ -20,18 +20,24 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
-LOOPBACK = {
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # as there, nothing listens beyond this machine
+QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_worker_niceness": "0",
     "RAY_AUTH_MODE": "disabled",
     "RAY_health_check_period_ms": "1000",  # a dead node is noticed sooner than by default
     "RAY_health_check_failure_threshold": "3",
 }
+LOOPBACK = {
+    **QUIET,
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+}  # as there, nothing listens beyond this machine
 
 
 class TwoNodes:
     """Two nodes with so many CPUs each."""
+
+    prefix = ()
+    """What makes a command run on the first node: nothing."""
 
     def __init__(self, *cpus: int) -> None:
         self.cpus = cpus or (1, 1)

@@ -290,6 +290,32 @@ def test_what_cannot_be_used_is_said_in_one_sentence(bench: Cli, monkeypatch: py
     assert "pip install 'qdbench[ray]'" in refused("--on", "ray")
 
 
+def test_a_full_object_store_makes_chunks_smaller(bench: Cli) -> None:
+    script = """
+import sys
+import mine, qdbench, ray
+from ray.exceptions import ObjectStoreFullError, OutOfDiskError
+usual, most, refused = ray.put, int(sys.argv[1]), [ObjectStoreFullError, OutOfDiskError]
+def put(value):
+    if value.nbytes > most:
+        refused.append(refused.pop(0))
+        raise refused[0]("full")
+    return usual(value)
+run = qdbench.run(mine.task, evaluations=192, batch_size=64, out="home")
+ray.put = put
+print(qdbench.run(mine.task, evaluations=192, batch_size=64, out=f"full-{most}", on="ray").status)
+"""
+
+    def ended(most: int) -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, "-c", script, str(most)]
+        return subprocess.run(words, cwd=bench.folder, capture_output=True, text=True, check=False)
+
+    some = ended(500)  # three solutions
+    assert some.stdout == "finished\n", some.stderr
+    assert results(found(bench, "full-500")) == results(found(bench, "home"))
+    assert "not one solution fits" in ended(0).stderr
+
+
 BUSY = """
 import ray
 ray.init(log_to_driver=False, logging_level="ERROR")

@@ -264,13 +264,16 @@ class Crew:
                 unique, repeats = _without_repeats(solutions[chunk.start : chunk.stop])
                 try:
                     held = ray.put(unique)
-                except ray.exceptions.ObjectStoreFullError:
-                    if not chunks.smaller(chunk):
-                        raise QdbenchError(
-                            "Ray's object store is full: one solution does not fit. Give it more memory "
-                            "(`ray start --object-store-memory`)"
-                        ) from None
-                    return
+                except (ray.exceptions.ObjectStoreFullError, ray.exceptions.OutOfDiskError):
+                    if chunks.smaller(chunk):
+                        return
+                    if any(one.flying for one in self._workers):  # what they have will be free again
+                        chunks.give_back(chunk, began=False)
+                        return
+                    raise QdbenchError(
+                        "Ray's object store and the disk it spills to are full: not one solution fits. Give "
+                        "it more memory (`ray start --object-store-memory`), or end what fills it"
+                    ) from None
                 finally:
                     self.put_seconds += time.perf_counter() - start
                 ref = worker.actor.evaluate.remote(held, repeats, seeds[chunk.start : chunk.stop])
