@@ -2,6 +2,7 @@
 
     python -m studies.cluster_scale measure --out constants.json
     python -m studies.cluster_scale curve constants.json
+    python -m studies.cluster_scale memory --batches 500
 
 `measure` starts a real Ray cluster of two one-CPU nodes on this machine and evaluates batches of ant_omni on
 it, and with two local threads. CPU seconds of all processes are counted: of the driver, of Ray, and of the
@@ -23,6 +24,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,27 +44,32 @@ WORTH_IT = 0.8
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def processes(session: int) -> list[list[int]]:
-    """Return the numbers in /proc/PID/stat, from the state on, of all processes of a session."""
-    found = []
+def processes(session: int) -> dict[Path, list[int]]:
+    """Return the processes of a session: their folders in /proc, and what `stat` has from the state on."""
+    found = {}
     for entry in Path("/proc").iterdir():
         try:
             _, *fields = (entry / "stat").read_text().rpartition(")")[2].split()
         except (OSError, ValueError):
             continue
         if int(fields[2]) == session:
-            found.append(list(map(int, fields)))
+            found[entry] = list(map(int, fields))
     return found
 
 
 def session_cpu(session: int) -> float:
     """Return the CPU seconds of a session's processes, and of their children that have ended."""
-    return sum(sum(fields[10:14]) for fields in processes(session)) / TICKS
+    return sum(sum(fields[10:14]) for fields in processes(session).values()) / TICKS
 
 
-def session_memory(session: int) -> float:
-    """Return the resident memory of a session's processes in MB."""
-    return sum(fields[20] for fields in processes(session)) * os.sysconf("SC_PAGE_SIZE") / 2**20
+def memory(*entries: Path) -> float:
+    """Return the memory of processes in MB, without the object store, whose size is fixed."""
+    found = 0
+    for entry in entries:
+        with suppress(OSError):  # it has ended
+            lines = (entry / "status").read_text().splitlines()
+            found += sum(int(line.split()[1]) for line in lines if line.startswith("RssAnon:"))
+    return found / 1024
 
 
 def ask_and_tell(task: qdbench.Task, n: int, batches: int = 10) -> float:
@@ -70,11 +77,16 @@ def ask_and_tell(task: qdbench.Task, n: int, batches: int = 10) -> float:
     options = configure("map_elites", {"batch_size": str(n)})
     plan = Plan(task=task, task_source=task.name, algorithm="map_elites", options=options, seed=0)
     algorithm, rng = build("map_elites", plan.problem(), 0, options), stream(0, "outcomes")
+    low, high = np.array(task.descriptor_bounds).T
     start = time.process_time()
     for i in range(batches):
         solutions, numbers = algorithm.ask(), np.arange(i * n, (i + 1) * n)[:, None]
         told = Evaluated(
-            solutions, rng.random(n), rng.uniform(-30, 30, (n, 2)), numbers, numbers.astype(np.uint64)
+            solutions,
+            rng.random(n),
+            rng.uniform(low, high, (n, len(low))),
+            numbers,
+            numbers.astype(np.uint64),
         )
         algorithm.tell(told)
     return (time.process_time() - start) / batches
@@ -94,7 +106,6 @@ def measured(name: str, n: int, batches: int, steps: int, cluster: TwoNodes) -> 
             ("ray_wall", "ray_driver", "ray_others", "simulation", "put", "wait", "local_wall", "local_cpu"),
             0.0,
         )
-        memory = []
         for _ in range(batches):
             inside = sum(work.cpu_seconds for work in crew.done.values())
             before = time.perf_counter(), time.process_time(), session_cpu(cluster.session)
@@ -106,7 +117,6 @@ def measured(name: str, n: int, batches: int, steps: int, cluster: TwoNodes) -> 
             found["simulation"] += sum(work.cpu_seconds for work in crew.done.values()) - inside
             found["put"] += crew.put_seconds - put
             found["wait"] += crew.wait_seconds - wait
-            memory.append((session_memory(cluster.session), driver_memory()))
             before = time.perf_counter(), time.process_time(), 0.0
             task.evaluate(solutions, seeds, workers=2)
             found["local_wall"] += time.perf_counter() - before[0]
@@ -119,13 +129,7 @@ def measured(name: str, n: int, batches: int, steps: int, cluster: TwoNodes) -> 
         "wall_ratio": found["ray_wall"] / found["local_wall"],
         "cpu_ratio": total / found["local_cpu"],
         "ask_tell": ask_and_tell(task, n),
-        "cluster_mb": [round(nodes) for nodes, _ in memory],
-        "driver_mb": [round(driver) for _, driver in memory],
     }  # fmt: skip
-
-
-def driver_memory() -> float:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def measure(chosen: argparse.Namespace) -> None:
@@ -139,15 +143,31 @@ def measure(chosen: argparse.Namespace) -> None:
     chosen.out.write_text(json.dumps(found, indent=1))
 
 
+def bounded(chosen: argparse.Namespace) -> None:
+    """Print the memory of the command and of the cluster during many batches of two steps."""
+    from qdbench.experiments.evaluators import evaluators_on
+
+    task = qdbench.make(chosen.task, episode_length=2)
+    solutions, seeds = task.random_solutions(chosen.size, stream(0, "scale")), np.arange(chosen.size)
+    with TwoNodes() as cluster:
+        os.environ.update(cluster.environment)
+        with evaluators_on("ray") as evaluators:
+            crew = evaluators(task)
+            print("| batches | command (MB) | all processes of the cluster (MB) |\n|---|---|---|")
+            for i in range(1, chosen.batches + 1):
+                crew(solutions, seeds)
+                if i == 1 or i % (chosen.batches // 10) == 0:
+                    here, there = memory(Path("/proc/self")), memory(*processes(cluster.session))
+                    print(f"| {i} | {here:.0f} | {there:.0f} |", flush=True)
+
+
 def in_words(one: dict[str, Any]) -> str:
-    cluster, driver = one["cluster_mb"], one["driver_mb"]
     return (
         f"{one['task']}, batch {one['batch']}: per batch {one['ray_driver'] + one['ray_others']:.2f} CPU s "
         f"with Ray, of which {one['outside']:.1%} outside simulation (driver {one['ray_driver']:.3f} s), "
         f"{one['local_cpu']:.2f} with two threads (ratio {one['cpu_ratio']:.3f}); wall-clock ratio "
         f"{one['wall_ratio']:.2f}; of {one['ray_wall']:.2f} s the driver waited {one['wait']:.2f} s and "
-        f"serialised for {one['put']:.4f} s; memory of the cluster {min(cluster)} to {max(cluster)} MB, of "
-        f"the driver {min(driver)} to {max(driver)} MB"
+        f"serialised for {one['put']:.4f} s"
     )
 
 
@@ -216,12 +236,17 @@ def main() -> None:
     first.add_argument("--tasks", nargs="+", default=["ant_omni"])
     first.add_argument("--sizes", type=int, nargs="+", default=[256, 1024])
     first.add_argument("--batches", type=int, default=10)
-    first.add_argument("--episode-length", type=int, default=250, help="few steps do for memory alone")
+    first.add_argument("--episode-length", type=int, default=250)
     first.add_argument("--out", type=Path, default=Path("constants.json"))
     first.set_defaults(do=measure)
     second = commands.add_parser("curve")
     second.add_argument("constants", type=Path)
     second.set_defaults(do=curve)
+    third = commands.add_parser("memory")
+    third.add_argument("--task", default="ant_omni")
+    third.add_argument("--size", type=int, default=256)
+    third.add_argument("--batches", type=int, default=100)
+    third.set_defaults(do=bounded)
     chosen = parser.parse_args()
     chosen.do(chosen)
 

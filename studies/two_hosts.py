@@ -107,7 +107,7 @@ class TwoHosts:
         environment = {**os.environ, **self.environment}
         words = [*self.prefix, sys.executable, "-c", code]
         found = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
-        return int(found.stdout)
+        return int(found.stdout.split()[0])  # Ray may print more
 
     def _wait_for_port(self) -> None:
         code = f"import socket; socket.create_connection(('{ADDRESSES[0]}', {PORT}), 1)"
