@@ -290,32 +290,6 @@ def test_what_cannot_be_used_is_said_in_one_sentence(bench: Cli, monkeypatch: py
     assert "pip install 'qdbench[ray]'" in refused("--on", "ray")
 
 
-def test_a_full_object_store_makes_chunks_smaller(bench: Cli) -> None:
-    script = """
-import sys
-import mine, qdbench, ray
-from ray.exceptions import ObjectStoreFullError, OutOfDiskError
-usual, most, refused = ray.put, int(sys.argv[1]), [ObjectStoreFullError, OutOfDiskError]
-def put(value):
-    if value.nbytes > most:
-        refused.append(refused.pop(0))
-        raise refused[0]("full")
-    return usual(value)
-run = qdbench.run(mine.task, evaluations=192, batch_size=64, out="home")
-ray.put = put
-print(qdbench.run(mine.task, evaluations=192, batch_size=64, out=f"full-{most}", on="ray").status)
-"""
-
-    def ended(most: int) -> subprocess.CompletedProcess[str]:
-        words = [sys.executable, "-c", script, str(most)]
-        return subprocess.run(words, cwd=bench.folder, capture_output=True, text=True, check=False)
-
-    some = ended(500)  # three solutions
-    assert some.stdout == "finished\n", some.stderr
-    assert results(found(bench, "full-500")) == results(found(bench, "home"))
-    assert "not one solution fits" in ended(0).stderr
-
-
 BUSY = """
 import ray
 ray.init(log_to_driver=False, logging_level="ERROR")
@@ -328,18 +302,37 @@ input()
 """
 
 
-def test_python_has_the_same_option(bench: Cli) -> None:
+def test_python_has_the_same_option_and_a_full_object_store_makes_chunks_smaller(bench: Cli) -> None:
     script = """
-import json, mine, qdbench
-for out, on in (("home", None), ("python", "ray")):
-    run = qdbench.run(mine.task, seed=3, evaluations=192, batch_size=64, out=out, on=on)
-print(json.dumps([run.status, len(run.record.environments[-1].nodes)]))
+import json, mine, qdbench, ray
+from ray.exceptions import ObjectStoreFullError, OutOfDiskError
+
+def run(out, on="ray"):
+    return qdbench.run(mine.task, seed=3, evaluations=192, batch_size=64, out=out, on=on)
+
+def put(value):
+    if value.nbytes > most:
+        refused.append(refused.pop(0))
+        raise refused[0]("full")
+    return usual(value)
+
+run("home", None)
+usual, n_nodes = ray.put, len(run("python").record.environments[-1].nodes)
+ray.put, refused = put, [ObjectStoreFullError, OutOfDiskError]
+most = 500  # three solutions
+run("full")
+most = 0
+try:
+    run("none")
+except qdbench.QdbenchError as error:
+    print(json.dumps([n_nodes, str(error)]))
 """
     ended = subprocess.run(
         [sys.executable, "-c", script], cwd=bench.folder, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stderr
-    status, n_nodes = json.loads(ended.stdout)
-    assert status == "finished"
+    n_nodes, error = json.loads(ended.stdout)
     assert 1 <= n_nodes <= 2  # a short run may end before the second has started
-    assert results(found(bench, "python", 3)) == results(found(bench, "home", 3))
+    assert "not one solution fits" in error
+    for out in ("python", "full"):
+        assert results(found(bench, out, 3)) == results(found(bench, "home", 3))
