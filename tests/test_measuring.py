@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree, rmtree
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,11 @@ def test_corrected_means_outside_the_interval_are_told(tmp_path: Path) -> None:
     )
     (other,) = warnings_of([load(path)], (-1.0, 0.5))[:1]
     assert f"{n:,} elites have a fitness above the interval of the QD score (up to 1)" in other
+    other_path = path.with_name("seed-1")
+    copytree(path, other_path)
+    (both,) = warnings_of([load(path), load(other_path)], (0.5, 2.0))
+    assert both.startswith(f"{task.name} (2 runs): {2 * n:,} elites have a corrected fitness above")
+    rmtree(other_path)
     assert compare([path]).tasks[0].warnings == (sentence,)
     assert measured(path).warnings == [sentence]
 

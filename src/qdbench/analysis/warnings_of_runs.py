@@ -64,21 +64,28 @@ def _above(fitness: NDArray[np.float64], interval: Interval) -> Above:
 
 
 def in_words(suspects: Sequence[Suspect]) -> list[str]:
-    """Return the warnings as sentences."""
-    sentences = []
-    for one in suspects:
-        sentences += [one.outside] if one.outside else []
-        sentences += [
-            f"{one.path}: {above.count:,} elites have a {what} above the interval of the QD score (up to "
-            f"{above.most:.10g}). Each counts as 1."
-            for what, above in (("fitness", one.above), ("corrected fitness", one.corrected_above))
-            if above.count
-        ]
+    """Return the warnings about the runs of one task as sentences."""
+    sentences = [one.outside for one in suspects if one.outside]
+    sentences += _told("fitness", [(one.path, one.above) for one in suspects])
+    sentences += _told("corrected fitness", [(one.path, one.corrected_above) for one in suspects])
     coarse = [one.coarse for one in suspects if one.coarse]
     if coarse:
         several = f" This is so in {len(coarse)} of {len(suspects)} runs." if len(suspects) > 1 else ""
         sentences.append(f"{coarse[0]}{several}")
     return sentences
+
+
+def _told(what: str, of_runs: Sequence[tuple[Path, Above]]) -> list[str]:
+    """Return one sentence about the elites above the interval in all runs of a task, or none."""
+    found = {path: above for path, above in of_runs if above.count}
+    if not found:
+        return []
+    (path, *others), each = found, found.values()
+    where = f"{path.parent.parent.name} ({len(found)} runs)" if others else path
+    return [
+        f"{where}: {sum(one.count for one in each):,} elites have a {what} above the interval of the QD "
+        f"score (up to {max(one.most for one in each):.10g}). Each counts as 1."
+    ]
 
 
 def impossible_warning(path: Path, bounds: Interval, found: Interval) -> str:

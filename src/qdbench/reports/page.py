@@ -169,9 +169,7 @@ def _lead(content: _Content, look: Looks) -> str:
     ).astimezone(UTC)
     n, skipped = len(content.measured.runs), len(content.comparison.skipped)
     left_out = f', <a href="#runs">{skipped} skipped</a>' if skipped else ""
-    label = (
-        f"{text(content.first.label[:1].upper() + content.first.label[1:])}. " if content.first.label else ""
-    )
+    label = f"{text(content.first.label)}. " if content.first.label else ""
     what = what_was_run(content.measured)
     if content.title:
         what = f"{title_of(content.measured, look)}: {what}"

@@ -126,7 +126,7 @@ class Stage {
     const step = now => {
       this.running = this.playing && this.visible;
       if (!this.running) return;
-      this.time += this.speed * Math.min(0.1, (now - before) / 1000);
+      this.time += this.speed * Math.max(0, Math.min(0.1, (now - before) / 1000));
       before = now;
       if (this.time > this.end + PAUSE * this.speed) this.time = 0;
       this.draw();
