@@ -43,7 +43,7 @@ def tiny() -> Iterator[pytest.MonkeyPatch]:
 def runs(tiny: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two algorithms on two tasks, five seeds each."""
     out = tmp_path_factory.mktemp("suite")
-    qdbench.suite(ALGORITHMS, tasks=TASKS, out=out, workers=1)
+    qdbench.suite(ALGORITHMS, tasks=TASKS, out=out, workers=1, replays=False)
     return out / "runs"
 
 

@@ -45,14 +45,14 @@ def test_it_runs_corrects_compares_draws_and_judges_and_then_continues(
         assert (tmp_path / name).stat().st_size > 500, name
     assert "ant_uni" not in (tmp_path / "compare.md").read_text()
     before = [(run / "corrected.npz").stat().st_mtime_ns for run in runs]
-    reproduce(scale="smoke", out=tmp_path)
+    reproduce(scale="smoke", out=tmp_path, replays=False)
     assert capsys.readouterr().out.count("skipped") == 8
     assert [(run / "corrected.npz").stat().st_mtime_ns for run in runs] == before
     whole = (runs[0] / "corrected.npz").read_bytes()
     place = whole.index(b"fitness.npy") + 400
     changed = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
     (runs[0] / "corrected.npz").write_bytes(changed)
-    reproduce(scale="smoke", out=tmp_path)  # without that run
+    reproduce(scale="smoke", out=tmp_path, replays=False)  # without that run
     told = capsys.readouterr().err.splitlines()
     assert [line for line in told if f"{runs[0]}" in line] == [line for line in told if "skipped:" in line]
     assert len(told) == len(set(told))  # every run that was left out is named once
@@ -112,7 +112,7 @@ def corrections_of(path: Path) -> Corrections:
 def test_what_is_missing_is_said_before_all_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qdbench.reports.style.find_spec", lambda name: None)
     with pytest.raises(InvalidInput, match=r"pip install 'qdbench\[plot\]'"):
-        reproduce(scale="smoke", out=tmp_path)
+        reproduce(scale="smoke", out=tmp_path, replays=False)
     assert not list(tmp_path.iterdir())
 
 

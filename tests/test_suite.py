@@ -41,7 +41,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
         shrink(patch)
-        qdbench.suite(("map_elites", "random_search"), tasks=TASKS, out=out, workers=1)
+        qdbench.suite(("map_elites", "random_search"), tasks=TASKS, out=out, workers=1, replays=False)
         add_references(out / "runs", out / "references")
     return out
 
@@ -76,14 +76,19 @@ def test_own_results_are_shown_beside_the_references(
     runs = sorted((tmp_path / "own/runs").glob("*/*/seed-*"))
     assert len(runs) == 6
     before = [(run / "run.json").stat().st_mtime_ns for run in runs]
-    assert "This will take" not in command()  # nothing is left to do
+    assert "This will take" not in command(replays=False)  # nothing is left to do
     assert [(run / "run.json").stat().st_mtime_ns for run in runs] == before
 
 
 def test_the_table_and_the_anchors_are_those_of_plain_numpy(made: Path, tmp_path: Path) -> None:
     copytree(made / "runs", tmp_path / "own/runs")
     found = qdbench.suite(
-        "map_elites", tasks=TASKS, out=tmp_path / "own", references=made / "references", workers=1
+        "map_elites",
+        tasks=TASKS,
+        out=tmp_path / "own",
+        references=made / "references",
+        workers=1,
+        replays=False,
     )
     table = found.tables[0]
     assert table.columns == ("task", "metric", "map_elites", f"map_elites{MARK}", f"random_search{MARK}")
@@ -106,7 +111,7 @@ def test_without_references_own_results_are_shown(tmp_path: Path) -> None:
     said: list[str] = []
     found = qdbench.suite(
         "map_elites", tasks="hopper_uni", seeds=[100], out=tmp_path, workers=1, say=said.append,
-        iso_sigma=0.1, name="wide",
+        iso_sigma=0.1, name="wide", replays=False,
     )  # fmt: skip
     assert found.label.endswith("only 1 of 9 tasks; tuning with seeds 100: not a result to report")
     assert found.without_references == ("hopper_uni",)
@@ -156,7 +161,7 @@ def test_the_announced_time_is_linear_in_runs_and_counts_what_is_left(tmp_path: 
         patch.setattr("qdbench.paper.durations.steps_per_second", lambda task, workers: 100.0)
         assert expected_seconds(known, jobs[:1], one) == {"hopper_uni": 10.0}
         assert expected_seconds(known, jobs, one) == {"hopper_uni": 20.0}
-        qdbench.suite("map_elites", tasks="hopper_uni", seeds=[0], out=tmp_path, workers=1)
+        qdbench.suite("map_elites", tasks="hopper_uni", seeds=[0], out=tmp_path, workers=1, replays=False)
         assert expected_seconds(known, jobs, one) == {"hopper_uni": 10.0}
     assert [in_words(s) for s in (0.2, 60, 600, 9000, 400_000)] == [
         "1 s", "60 s", "10 minutes", "2.5 hours", "5 days",
@@ -166,7 +171,13 @@ def test_the_announced_time_is_linear_in_runs_and_counts_what_is_left(tmp_path: 
 def test_on_iteration_is_called_for_every_run(tmp_path: Path) -> None:
     told: list[Iteration] = []
     qdbench.suite(
-        "map_elites", tasks="hopper_uni", seeds=[0, 1], out=tmp_path, workers=1, on_iteration=told.append
+        "map_elites",
+        tasks="hopper_uni",
+        seeds=[0, 1],
+        out=tmp_path,
+        workers=1,
+        replays=False,
+        on_iteration=told.append,
     )
     n = SIZE.evaluations // SIZE.batch_size
     assert [one.run for one in told] == [
@@ -186,7 +197,7 @@ def test_runs_of_another_process_are_waited_for(tmp_path: Path, capsys: pytest.C
         assert not (tmp_path / "suite.md").exists()
         with pytest.raises(QdbenchError, match="in progress elsewhere"):
             qdbench.suite("map_elites", tasks="hopper_uni", seeds=[0, 1], out=tmp_path, workers=1)
-    suite_command(["map_elites"], tasks=["hopper_uni"], seeds="0-1", out=tmp_path, workers=1)
+    suite_command(["map_elites"], tasks=["hopper_uni"], seeds="0-1", out=tmp_path, workers=1, replays=False)
     assert (tmp_path / "suite.md").exists()
 
 
