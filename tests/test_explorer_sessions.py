@@ -189,9 +189,15 @@ def test_the_last_of_several_changes_counts() -> None:
 
 
 def listening(port: int, host: str) -> bool:
+    """Ask for a page, and read until the server has closed the connection: so it has nothing left to close."""
     with socket.socket() as probe:
-        probe.settimeout(2)
-        return probe.connect_ex((host, port)) == 0
+        probe.settimeout(20)
+        if probe.connect_ex((host, port)):
+            return False
+        probe.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        while probe.recv(2**16):
+            pass
+        return True
 
 
 def own_addresses() -> list[str]:
