@@ -189,7 +189,7 @@ def test_the_last_of_several_changes_counts() -> None:
 
 
 def listening(port: int, host: str) -> bool:
-    """Ask for a page, and read until the server has closed the connection: so it has nothing left to close."""
+    """Ask for a page, and read until the server closes the connection: so it has nothing left to close."""
     with socket.socket() as probe:
         probe.settimeout(20)
         if probe.connect_ex((host, port)):
