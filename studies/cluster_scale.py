@@ -156,7 +156,7 @@ def bounded(chosen: argparse.Namespace) -> None:
             print("| batches | command (MB) | all processes of the cluster (MB) |\n|---|---|---|")
             for i in range(1, chosen.batches + 1):
                 crew(solutions, seeds)
-                if i == 1 or i % (chosen.batches // 10) == 0:
+                if i == 1 or i % max(1, chosen.batches // 10) == 0:
                     here, there = memory(Path("/proc/self")), memory(*processes(cluster.session))
                     print(f"| {i} | {here:.0f} | {there:.0f} |", flush=True)
 
