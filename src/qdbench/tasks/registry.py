@@ -94,7 +94,7 @@ _NINE = (
         descriptor_bounds=(_SHARE,),
         cells=(900,),
         reset_noise=0.005,
-        fitness_per_step=(0.086, 2.8),
+        fitness_per_step=(0.086, 3.2),
     ),
     RobotTask(
         name="walker_uni",
@@ -145,7 +145,7 @@ _NINE = (
         descriptor_bounds=(_SHARE,) * 2,
         cells=(30, 30),
         reset_noise=0.01,
-        fitness_per_step=(0.93, 5.0),
+        fitness_per_step=(0.93, 5.7),
     ),
     RobotTask(
         name="hexapod_uni",
