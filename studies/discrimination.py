@@ -19,7 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from pathlib import Path
@@ -64,8 +64,11 @@ SHOWN = ("coverage", "alive_share", "qd_score", "corrected_qd_score", "max_fitne
 GROWN = ("coverage", "qd_score")
 GROWING = 0.02
 FITTER = 0.1
+FITTER_THAN = ("map_elites", "novelty_search")
 Elites = tuple[NDArray[np.int64], Values]
 """Cells of the task's grid and the fitness in them."""
+Pair = Sequence[dict[int, Elites]]
+"""Elites by seed, of MAP-Elites and of novelty search."""
 
 
 # What is computed: everything that the tables show, ready for JSON
@@ -95,6 +98,11 @@ def of_task(task: MeasuredTask) -> dict[str, Any]:
     reached = {cell for some in elites.values() for cells, _ in some for cell in cells.tolist()}
     values = {name: [of_run(run) for run in runs] for name, runs in by_name.items()}
     columns = {name: {key: [run[key] for run in runs] for key in runs[0]} for name, runs in values.items()}
+    judged_pair = [by_name.get(name, ()) for name in FITTER_THAN]
+    stored, after = (
+        [{run.seed: on_grid(run, corrected) for run in runs} for runs in judged_pair]
+        for corrected in (False, True)
+    )
     return {
         "interval": list(task.by.interval),
         "cells": grid.n_cells,
@@ -105,7 +113,7 @@ def of_task(task: MeasuredTask) -> dict[str, Any]:
         "verdicts": {
             "a": above_random(columns),
             "b": still_growing(columns),
-            "c": fitter_than_novel(by_name, task.by.interval),
+            "c": fitter_than_novel(stored, after, task.by.interval),
         },
     }
 
@@ -113,11 +121,16 @@ def of_task(task: MeasuredTask) -> dict[str, Any]:
 def of_run(run: MeasuredRun) -> dict[str, float]:
     """Return what is shown of one run: final metrics, and growth over the second half and last quarter."""
     found = {"seed": run.seed, **{name: run.values.get(name, np.nan) for name in SHOWN}}
-    done = run.curves.evaluations
+    return found | growth(run.curves.evaluations, run.curves.values)
+
+
+def growth(evaluations: NDArray[Any], curves: Mapping[str, Values]) -> dict[str, float]:
+    """Return by which share coverage and QD score grew since half and since three quarters of the budget."""
+    found = {}
     for name in GROWN:
-        curve = run.curves.values[name]
+        curve = curves[name]
         for since, share in (("half", 0.5), ("three_quarters", 0.75)):
-            before = curve[np.searchsorted(done, share * done[-1])]
+            before = curve[np.searchsorted(evaluations, share * evaluations[-1])]
             found[f"{name}_growth_since_{since}"] = curve[-1] / before - 1 if before > 0 else np.nan
     return found
 
@@ -170,34 +183,35 @@ def above_random(columns: dict[str, Any]) -> dict[str, Any]:
 
 def still_growing(columns: dict[str, Any]) -> dict[str, Any]:
     """(b) The growth of MAP-Elites' archive in the last quarter: coverage or QD score, whichever is more."""
-    growth = {
+    grown = {
         name: interval(_column(columns, "map_elites", f"{name}_growth_since_three_quarters"))
         for name in GROWN
     }
-    found = {name: judged(one, GROWING) for name, one in growth.items()}
-    best = max(GROWN, key=lambda name: (found[name]["passes"] or False, np.nan_to_num(growth[name].mean)))
+    found = {name: judged(one, GROWING) for name, one in grown.items()}
+    best = max(GROWN, key=lambda name: (found[name]["passes"] or False, np.nan_to_num(grown[name].mean)))
     return {"metric": best, **found[best]}
 
 
-def fitter_than_novel(
-    runs: dict[str, tuple[MeasuredRun, ...]], bounds: tuple[float, float]
-) -> dict[str, Any]:
+def fitter_than_novel(stored: Pair, after: Pair, bounds: tuple[float, float]) -> dict[str, Any]:
     """(c) Mean normalised fitness of MAP-Elites minus novelty search's, on the cells that both fill.
 
     Beside it, and not judged, the same for corrected archives.
     """
-    ours, novel = ({run.seed: run for run in runs.get(name, ())} for name in ("map_elites", "novelty_search"))
-    seeds = [seed for seed in ours if seed in novel]
+    return {
+        **judged(on_common_cells(stored, bounds), FITTER),
+        "corrected": asdict(on_common_cells(after, bounds)),
+    }
 
-    def difference(seed: int, corrected: bool) -> float:
-        (a, fitness_a), (b, fitness_b) = (on_grid(of[seed], corrected) for of in (ours, novel))
+
+def on_common_cells(pair: Pair, bounds: tuple[float, float]) -> Interval:
+    """Return the difference of mean normalised fitness on the cells that both fill, over common seeds."""
+    found = []
+    for seed in sorted(pair[0].keys() & pair[1].keys()):
+        (a, fitness_a), (b, fitness_b) = (one[seed] for one in pair)
         both, in_a, in_b = np.intersect1d(a, b, return_indices=True)
-        sums = (scores(fitness, bounds).qd_score for fitness in (fitness_a[in_a], fitness_b[in_b]))
-        return (next(sums) - next(sums)) / len(both) if len(both) else np.nan
-
-    found = interval(np.array([difference(seed, False) for seed in seeds]))
-    after = interval(np.array([difference(seed, True) for seed in seeds]))
-    return {**judged(found, FITTER), "corrected": asdict(after)}
+        more, less = (scores(fitness, bounds).qd_score for fitness in (fitness_a[in_a], fitness_b[in_b]))
+        found.append((more - less) / len(both) if len(both) else np.nan)
+    return interval(np.array(found, np.float64))
 
 
 def judged(found: Interval, least: float) -> dict[str, Any]:

@@ -15,8 +15,9 @@ import pytest
 
 import qdbench
 from conftest import ROOT
+from qdbench.analysis.measures import PlacedRun
 from qdbench.paper.protocol import Contender, Scale
-from studies import campaign, discrimination, episode_length, network_size
+from studies import before, campaign, discrimination, episode_length, network_size
 
 TINY = Scale(evaluations=96, episode_length=8, replications=2, corrections=1, reevaluations=2, batch_size=24)
 TASKS = ("ant_omni", "walker_uni")
@@ -287,6 +288,26 @@ def test_losses_against_episode_length_fill_and_reevaluations(
         assert all_lost[2] == pytest.approx(np.mean(back))
         assert one.thinned(1)[0] == 0  # alone, none is displaced
         assert np.isnan(one.thinned(len(one) + 1)).all()
+
+
+def test_files_read_without_the_task_give_the_same_numbers(tiny: Path) -> None:
+    """The names in the files are still those that the study of the old versions reads."""
+    (old,) = before.summary(tiny, ["walker_uni"], [0, 1]).values()
+    (new,) = discrimination.summary(tiny, ["walker_uni"], [0, 1]).values()
+    assert old["missing"] == ["novelty_search, seed 0"]
+    assert old["grid_reached"] == new["grid_reached"]
+    names = ("seed", "coverage", "max_fitness", "return_rate", "coverage_growth_since_half")
+    for contender in ("map_elites", "random_search", "fitness_search"):  # their archives are on the grid
+        for name in names:
+            expected = new["contenders"][contender][name]
+            assert old["contenders"][contender][name] == pytest.approx(expected, nan_ok=True), name
+    for path in (tiny / "walker_uni/map_elites").iterdir():
+        found, run = before.OldRun(path), qdbench.load(path)
+        assert run.final_point is not None
+        archive = PlacedRun(run).corrected(run.final_point)
+        order = np.argsort(archive.cells)
+        assert found.corrected()[0].tolist() == archive.cells[order].tolist()
+        assert found.corrected()[1] == pytest.approx(archive.elites.fitness[order])
 
 
 def test_from_the_command_line_one_sentence_tells_what_is_wrong(tmp_path: Path) -> None:

@@ -1,0 +1,211 @@
+"""The tables of studies/discrimination.py for the tasks as they were before they were changed.
+
+    git worktree add ../before 81275d6 && make -C ../before .venv/ready
+    python -m studies.before run ../before --out results/before
+    python -m studies.before table --runs results/before
+
+That commit is the last with version 1 of the tasks (ant: 2). Its own code makes the runs, with its own
+`.venv`. Only the newest version of a task can be run, so its files are read here in plain NumPy. All
+contenders are put on the task's grid. Lives were not stored then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdbench import Grid
+from qdbench.metrics.scores import scores
+from qdbench.paper.protocol import Contender
+from studies.campaign import CONTENDERS, STANDARD, Values, command, options_of_run, seed_list, sized
+from studies.discrimination import (
+    FITTER_THAN,
+    GROWN,
+    SHOWN,
+    TASKS,
+    Elites,
+    above_random,
+    correlation,
+    fitter_than_novel,
+    growth,
+    still_growing,
+    tables,
+)
+
+
+@dataclass(frozen=True)
+class OldRun:
+    """A finished run of the old code."""
+
+    path: Path
+
+    @cached_property
+    def task(self) -> dict[str, Any]:
+        """What run.json says about the task."""
+        found: dict[str, Any] = json.loads((self.path / "run.json").read_text())["task"]
+        return found
+
+    @cached_property
+    def grid(self) -> Grid:
+        return Grid(self.task["descriptor_bounds"], self.task["cells"])
+
+    @cached_property
+    def curves(self) -> dict[str, Values]:
+        """The columns of metrics.csv."""
+        with (self.path / "metrics.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        return {name: np.array([row[name] for row in rows], np.float64) for name in rows[0]}
+
+    @cached_property
+    def again(self) -> tuple[NDArray[np.int64], Values, Values]:
+        """Cells of the final elites, and their re-evaluations; elites with an invalid one are left out."""
+        with np.load(self.path / "corrected.npz") as file:
+            rows, before = file["point_0_rows"], file["point_0_descriptors"]
+            fitness, descriptors = file["fitness"][rows], file["descriptors"][rows]
+        valid = np.isfinite(fitness).all(axis=1)
+        return self.grid.cells(before[valid]), fitness[valid], descriptors[valid]
+
+    def stored(self) -> Elites:
+        """Return the final elites, the best of every cell of the grid."""
+        with np.load(self.path / "archive.npz") as file:
+            return best_per_cell(self.grid.cells(file["descriptors"]), file["fitness"])
+
+    def corrected(self) -> Elites:
+        """Return the corrected archive: every elite at its mean descriptor, with its mean fitness."""
+        _, fitness, descriptors = self.again
+        return best_per_cell(self.grid.cells(descriptors.mean(axis=1)), fitness.mean(axis=1))
+
+    def return_rate(self) -> float:
+        """Return the share of re-evaluations in the elite's own cell."""
+        cells, fitness, descriptors = self.again
+        places = self.grid.cells(descriptors.reshape(fitness.size, -1)).reshape(fitness.shape)
+        return float((places == cells[:, None]).mean())
+
+    def row(self, seed: int) -> dict[str, float]:
+        """Return what the study shows of a run."""
+        curves = {name: self.curves[f"grid_{name}"] for name in GROWN}
+        found = {
+            "seed": seed,
+            "coverage": curves["coverage"][-1],
+            "alive_share": np.nan,
+            "qd_score": curves["qd_score"][-1],
+            "corrected_qd_score": scores(self.corrected()[1], self.task["fitness_bounds"]).qd_score,
+            "max_fitness": self.curves["max_fitness"][-1],
+            "return_rate": self.return_rate(),
+        }
+        assert set(SHOWN) < set(found)
+        return found | growth(self.curves["evaluations"], curves)
+
+
+def best_per_cell(cells: NDArray[np.int64], fitness: Values) -> Elites:
+    """Return the filled cells and the highest fitness in each."""
+    filled, place = np.unique(cells, return_inverse=True)
+    best = np.full(len(filled), -np.inf)
+    np.maximum.at(best, place, fitness)
+    return filled, best
+
+
+def summary(runs: Path, tasks: Sequence[str], seeds: Sequence[int]) -> dict[str, Any]:
+    """Return all numbers of the study, by task, in the form of studies/discrimination.py."""
+    found = {}
+    for task in tasks:
+        paths = {
+            (name, seed): runs / task / contender.label / f"seed-{seed}"
+            for name, contender in CONTENDERS.items()
+            for seed in seeds
+        }
+        done = {key: OldRun(path) for key, path in paths.items() if (path / "corrected.npz").exists()}
+        missing = [f"{name}, seed {seed}" for name, seed in paths if (name, seed) not in done]
+        found[task] = {"missing": missing, **(of_task(done) if done else {})}
+    return found
+
+
+def of_task(runs: dict[tuple[str, int], OldRun]) -> dict[str, Any]:
+    """Return the numbers and verdicts of one task; runs by contender and seed."""
+    rows: dict[str, list[dict[str, float]]] = {}
+    for (name, seed), run in runs.items():
+        rows.setdefault(name, []).append(run.row(seed))
+    columns = {name: {key: [one[key] for one in some] for key in some[0]} for name, some in rows.items()}
+    first = next(iter(runs.values()))
+    reached = np.unique(np.concatenate([run.stored()[0] for run in runs.values()]))
+    stored, corrected = (
+        [{seed: elites(run) for (one, seed), run in runs.items() if one == name} for name in FITTER_THAN]
+        for elites in (OldRun.stored, OldRun.corrected)
+    )
+    ours = [run.curves for (name, _), run in runs.items() if name == "map_elites"]
+    curves = [np.stack([one[f"grid_{name}"] for name in GROWN]) for one in ours]
+    together = {
+        "iterations": correlation(np.concatenate(curves, axis=1)) if curves else np.nan,
+        "runs": np.nan,  # two seeds
+    }
+    return {
+        "contenders": columns,
+        "correlation": {"map_elites": together},
+        "grid_reached": len(reached) / first.grid.n_cells,
+        "border": np.nan,
+        "verdicts": {
+            "a": above_random(columns),
+            "b": still_growing(columns),
+            "c": fitter_than_novel(stored, corrected, first.task["fitness_bounds"]),
+        },
+    }
+
+
+def commands(chosen: argparse.Namespace) -> Iterator[list[str]]:
+    """Return the commands of the old code, one per task, seed and contender."""
+    scale = sized(STANDARD, chosen)
+    for task in chosen.tasks:
+        for seed in chosen.seeds:
+            for contender in CONTENDERS.values():
+                words = [
+                    f"{chosen.checkout / '.venv/bin/qdbench'}", "run", task, *options_of(contender),
+                    "--seed", f"{seed}", "--evaluations", f"{scale.evaluations}",
+                    "--episode-length", f"{scale.episode_length}", "--corrections", "1",
+                    "--reevaluations", f"{scale.reevaluations}", "--out", f"{chosen.out}",
+                ]  # fmt: skip
+                yield words + (["--workers", f"{chosen.workers}"] if chosen.workers else [])
+
+
+def options_of(contender: Contender) -> list[str]:
+    """Return a contender as options of `qdbench run`."""
+    options = ["--algorithm", contender.algorithm]
+    options += [word for name, value in contender.settings for word in ("--set", f"{name}={value}")]
+    return options + (["--name", contender.name] if contender.name else [])
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Make the runs with the old code; finished ones are skipped by it."""
+    return sum(subprocess.run(words).returncode != 0 for words in commands(chosen))
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line of this study."""
+    found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    subs = found.add_subparsers(required=True)
+    running, reading = subs.add_parser("run"), subs.add_parser("table")
+    running.add_argument("checkout", type=Path, metavar="CHECKOUT", help="the old code, with its own .venv")
+    options_of_run(running, "0-1")
+    running.set_defaults(action=run)
+    reading.add_argument("--runs", type=Path, required=True, metavar="DIR")
+    reading.add_argument("--seeds", type=seed_list, default=seed_list("0-1"), metavar="0-1")
+    reading.set_defaults(
+        action=lambda chosen: print(tables(summary(chosen.runs, chosen.tasks, chosen.seeds)))
+    )
+    for sub in subs.choices.values():
+        sub.add_argument("--tasks", nargs="+", default=TASKS, choices=TASKS, metavar="TASK")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(command(parser()))
