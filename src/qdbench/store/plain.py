@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -77,7 +78,7 @@ def _read(kind: Any, value: Any, where: str) -> Any:
 
 def _read_record(kind: Any, value: Any, where: str) -> Any:
     _required(isinstance(value, dict), value, where, "an object")
-    hints = get_type_hints(kind)
+    hints = _types(kind)
     known = {}
     for field in fields(kind):
         if field.name in value:
@@ -88,6 +89,12 @@ def _read_record(kind: Any, value: Any, where: str) -> Any:
     if strange:
         raise ValueError(f"{where} has an unknown entry {strange[0]!r:.60}")
     return kind(**known)
+
+
+@cache
+def _types(kind: Any) -> dict[str, Any]:
+    """The types of a record's fields: evaluated once, as there are thousands of records in the references."""
+    return get_type_hints(kind)
 
 
 def _required(fits: bool, value: Any, where: str, wanted: str) -> Any:
