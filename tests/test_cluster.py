@@ -21,10 +21,7 @@ from conftest import Cli
 from running import results, rows
 from studies.two_nodes import TwoNodes
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.skipif(find_spec("ray") is None, reason="Ray has no wheel for this Python or system"),
-]
+pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray has no wheel for this Python or system")
 
 TASKS = """
 import os, time
