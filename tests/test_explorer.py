@@ -147,11 +147,11 @@ def test_values_are_those_of_the_re_evaluations(planes: Path) -> None:
         fitness, descriptors = made.fitness[here], made.descriptors[here]
         valid = np.isfinite(fitness)
         again = archive.geometry.cells(descriptors[valid]) == archive.cells[row]
-        assert view.values("found again")[row] == pytest.approx(again.sum() / len(fitness))
+        assert view.values("return rate")[row] == pytest.approx(again.sum() / len(fitness))
         for name, value in {
             "corrected fitness": fitness.mean(),
             "fitness spread": fitness.std(ddof=1),
-            "scatter": np.sqrt(descriptors.var(axis=0, ddof=1).sum()),
+            "descriptor spread": np.sqrt(descriptors.var(axis=0, ddof=1).sum()),
         }.items():
             found = view.values(name)[row]  # type: ignore[arg-type]
             assert (np.isnan(found) and not valid.all()) or found == pytest.approx(value)

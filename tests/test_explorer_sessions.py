@@ -323,7 +323,7 @@ def test_ten_thousand_cells_open_in_seconds_and_change_colour_at_once(tmp_path: 
         imageio.imwrite("<bytes>", stages[0].last("recolour")[0], extension=".png")
 
     def recolour(i: int) -> None:
-        session.colour_by(("found again", "corrected fitness", "fitness")[i])
+        session.colour_by(("return rate", "corrected fitness", "fitness")[i])
         encoded()
 
     def fade(i: int) -> None:

@@ -122,10 +122,10 @@ def _corrected(side: Side) -> Iterable[tuple[str, str]]:
         "corrected fitness",
         "lost: a re-evaluation was invalid" if lost else number(again.means()[0][row]),
     )
-    for name in ("scatter", "found again", "fitness spread"):
+    for name in ("descriptor spread", "return rate", "fitness spread"):
         if name in side.view.colourings:
             value = float(side.view.values(name)[row])
-            yield (name, f"{value:.0%} of {again.n_samples}" if name == "found again" else number(value))
+            yield (name, f"{value:.0%} of {again.n_samples}" if name == "return rate" else number(value))
     if not lost and row not in side.view.plane("corrected").elites:
         yield ("corrected archive", "not in it: a fitter elite has its cell")
 

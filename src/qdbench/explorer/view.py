@@ -24,12 +24,12 @@ from qdbench.tasks.contract import Task
 
 Numbers = NDArray[np.float64]
 Which = Literal["as found", "corrected"]
-Colouring = Literal["fitness", "corrected fitness", "scatter", "found again", "fitness spread"]
+Colouring = Literal["fitness", "corrected fitness", "descriptor spread", "return rate", "fitness spread"]
 COLOURINGS: dict[Colouring, str] = {
     "fitness": "the fitness that the run stored",
     "corrected fitness": "the mean fitness of the re-evaluations",
-    "scatter": "the standard deviation of the descriptor over re-evaluations: large is unreliable",
-    "found again": "the share of re-evaluations that land in the elite's own cell",
+    "descriptor spread": "the standard deviation of the descriptor over re-evaluations: large is unreliable",
+    "return rate": "the share of re-evaluations that land in the elite's own cell",
     "fitness spread": "the standard deviation of the fitness over re-evaluations",
 }
 _METRES = ("x (m)", "y (m)")
@@ -103,7 +103,7 @@ class View:
         if self.reevaluations is None:
             return ("fitness",)
         few = self.reevaluations.n_samples < 2
-        return tuple(name for name in COLOURINGS if not (few and name in ("scatter", "fitness spread")))
+        return tuple(name for name in COLOURINGS if not (few and name.endswith(" spread")))
 
     def fitness(self, which: Which) -> Numbers:
         """Return the fitness of every row of the archive: as stored, or the mean of re-evaluations."""
@@ -129,9 +129,9 @@ class View:
             return values
         values["corrected fitness"] = again.means()[0]
         if again.n_samples > 1:
-            values["fitness spread"], values["scatter"] = deviations_of_each(again)
+            values["fitness spread"], values["descriptor spread"] = deviations_of_each(again)
         elites = Elites(found.fitness, found.descriptors)
-        values["found again"] = returned(found.geometry, elites, again).mean(axis=1)
+        values["return rate"] = returned(found.geometry, elites, again).mean(axis=1)
         return values
 
     def plane(self, which: Which) -> Plane:

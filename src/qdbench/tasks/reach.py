@@ -16,7 +16,7 @@ class Follows(tuple[Any, ...]):
 class Reach:
     """How far a robot may get: the bounds of a descriptor that is a final position.
 
-    The bounds grow with the length of the episode, and the width of a cell stays the same. So scatter and
+    The bounds grow with the length of the episode, and the width of a cell stays the same. So spreads and
     losses mean the same at any length. The start is the middle of a cell: an even number of cells shifts the
     bounds by half a cell.
     """
