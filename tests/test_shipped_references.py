@@ -22,6 +22,7 @@ from qdbench.metrics.metric import CURVES, corrected, loss
 from qdbench.paper.references import task_record, usable_references
 from qdbench.paper.suite_scales import REPORTED_SEEDS, SUITE_SCALES
 from qdbench.store.reference_file import SHIPPED, read_reference
+from qdbench.tasks.contract import score_interval
 from remaking import apart, is_same_class, remade
 
 README = ROOT / "README.md"
@@ -63,6 +64,8 @@ def test_a_file_is_sound_and_says_where_it_comes_from(path: Path | None) -> None
     now = task_record(one.task.name, scale.tasks[one.task.name].episode_length)
     assert one.task.version == now.version, "results of an old task: make them again"
     assert one.task.options == now.options
+    task = qdbench.make(one.task.name, episode_length=one.task.options["episode_length"])
+    assert one.facts.score_interval == score_interval(task), "an old interval: measure the runs again"
     if one.last_environment.mujoco == version("mujoco"):
         assert one.task.fingerprint == now.fingerprint
     assert shlex.split(one.command)[:2] == ["qdbench", "suite"]
