@@ -3,6 +3,7 @@
     git worktree add ../before 81275d6 && make -C ../before .venv/ready
     python -m studies.before run ../before --out results/before
     python -m studies.before table --runs results/before
+    python -m studies.before picture --runs results/before --after results/standard/runs --png before.png
 
 That commit is the last with version 1 of the tasks (ant: 2). Its own code makes the runs, with its own
 `.venv`. Only the newest version of a task can be run, so its files are read here in plain NumPy. All
@@ -43,10 +44,12 @@ from studies.discrimination import (
     tables,
 )
 
+PICTURED = ("humanoid_omni", "hexapod_omni")
+
 
 @dataclass(frozen=True)
 class OldRun:
-    """A finished run of the old code."""
+    """A finished run of the old code; the entries that are read here have the same names now."""
 
     path: Path
 
@@ -189,6 +192,32 @@ def run(chosen: argparse.Namespace) -> int:
     return sum(subprocess.run(words).returncode != 0 for words in commands(chosen))
 
 
+def picture(chosen: argparse.Namespace) -> None:
+    """Draw archives of MAP-Elites before and after: the box of the task, in metres."""
+    import matplotlib.pyplot as plt
+
+    shape = 2, len(PICTURED)
+    figure, axes = plt.subplots(*shape, figsize=(4.2 * shape[1], 7.6), layout="constrained", squeeze=False)
+    for column, task in zip(axes.T, PICTURED, strict=True):
+        for panel, folder, when in zip(column, (chosen.runs, chosen.after), ("before", "after"), strict=True):
+            run = OldRun(folder / task / "map_elites" / "seed-0")
+            cells, fitness = run.stored()
+            values = np.full(run.grid.n_cells, np.nan)
+            values[cells] = fitness / run.task["options"]["episode_length"]
+            image = panel.pcolormesh(
+                *(
+                    np.linspace(a, b, n + 1)
+                    for (a, b), n in zip(run.grid.bounds, run.grid.shape, strict=True)
+                ),
+                values.reshape(run.grid.shape).T,
+            )
+            figure.colorbar(image, ax=panel, label="fitness per step")
+            about = f"{task}, {when}\n{len(cells):,} of {run.grid.n_cells:,} cells"
+            panel.set(title=about, xlabel="x (m)", ylabel="y (m)", aspect="equal")
+    figure.savefig(chosen.png, dpi=90)
+    plt.close(figure)
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the command line of this study."""
     found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -202,7 +231,12 @@ def parser() -> argparse.ArgumentParser:
     reading.set_defaults(
         action=lambda chosen: print(tables(summary(chosen.runs, chosen.tasks, chosen.seeds)))
     )
-    for sub in subs.choices.values():
+    drawing = subs.add_parser("picture")
+    for name in ("--runs", "--after"):
+        drawing.add_argument(name, type=Path, required=True, metavar="DIR")
+    drawing.add_argument("--png", type=Path, required=True, metavar="FILE")
+    drawing.set_defaults(action=picture)
+    for sub in (running, reading):
         sub.add_argument("--tasks", nargs="+", default=TASKS, choices=TASKS, metavar="TASK")
     return found
 

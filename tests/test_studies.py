@@ -310,6 +310,13 @@ def test_files_read_without_the_task_give_the_same_numbers(tiny: Path) -> None:
         assert found.corrected()[1] == pytest.approx(archive.elites.fitness[order])
 
 
+def test_the_picture_of_before_and_after(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(before, "PICTURED", ("ant_omni",))
+    folders = ["--runs", str(tiny), "--after", str(tiny)]
+    assert campaign.command(before.parser(), ["picture", *folders, "--png", str(tmp_path / "b.png")]) == 0
+    assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_from_the_command_line_one_sentence_tells_what_is_wrong(tmp_path: Path) -> None:
     command = [
         sys.executable,
