@@ -172,6 +172,13 @@ def test_equal_samples_have_exactly_their_mean() -> None:
     assert (archive.members.fitness == 0.1).all()
 
 
+def test_a_sample_without_a_place_is_invalid() -> None:
+    archive = DeepArchive(GRID, 3, depth=1, samples=2)
+    archive.insert(batch([(0.0, 0.5)], 0))
+    archive.resample(np.array([0]), batch([(0.0, np.nan)], 1))
+    assert len(archive) == 0
+
+
 def test_what_does_not_fit_is_refused() -> None:
     wide = Grid(((0.0, 1.0), (0.0, 1.0)), (100, 100))
     cure = r"need 31\.\d GB, more than memory_gb=4; give a depth of at most 4, or memory_gb=32"

@@ -17,6 +17,7 @@ import qdbench
 from conftest import Cli
 from fuzz_files import NAMES, Fuzz
 from qdbench import QdbenchError
+from qdbench.experiments.loop import Loop
 from qdbench.store.files import read_json
 from running import command, finished, folder, results, rewrite
 
@@ -76,6 +77,31 @@ def test_an_archive_is_made_again_without_the_log(tmp_path: Path) -> None:
     (path / "archive.npz").unlink()
     finished(tmp_path)
     assert results(path) == expected
+
+
+SEVERAL_SAMPLES = ("me_sampling", "extract_me", "adaptive_sampling", "archive_sampling")
+
+
+@pytest.mark.parametrize("algorithm", SEVERAL_SAMPLES)
+@pytest.mark.parametrize("then", ["goes on", "is killed"])
+def test_a_run_goes_on_without_its_log(
+    algorithm: str, then: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From its checkpoint; also if it is killed before the next one."""
+    options: dict[str, Any] = {"samples": 4} if algorithm == "me_sampling" else {}
+    expected = results(finished(tmp_path / "whole", algorithm=algorithm, evaluations=960, **options))
+    path = finished(tmp_path, algorithm=algorithm, evaluations=480, **options)
+    (path / "told.log").unlink()
+    if then == "is killed":
+        with monkeypatch.context() as patch:
+            patch.setattr(Loop, "checkpoint", _killed)
+            with pytest.raises(KeyboardInterrupt):
+                finished(tmp_path, algorithm=algorithm, evaluations=960, **options)
+    assert results(finished(tmp_path, algorithm=algorithm, evaluations=960, **options)) == expected
+
+
+def _killed(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_a_log_that_was_cut_is_simulated_again(tmp_path: Path) -> None:

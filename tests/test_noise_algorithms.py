@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +11,21 @@ import pytest
 
 import qdbench
 from conftest import Cli
-from qdbench import Evaluated, InvalidInput
+from qdbench import Evaluated, InvalidInput, stream
 from qdbench.algorithms import registry
 from qdbench.algorithms.adaptive_sampling import AdaptiveSampling
 from qdbench.algorithms.archive_sampling import ArchiveSampling
 from qdbench.algorithms.deep_grid import DeepGrid
 from qdbench.algorithms.extract_me import ExtractMe
 from qdbench.algorithms.me_delta import MeDelta
-from qdbench.algorithms.me_weighted import MeWeighted
+from qdbench.algorithms.me_weighted import MeWeighted, spreads
 from qdbench.algorithms.parallel_adaptive_sampling import ParallelAdaptiveSampling
 from qdbench.algorithms.sampling import Sampling
 from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.one_run import Job, Settings
 from qdbench.experiments.plan import plan_for
 from qdbench.experiments.runs import check_jobs
+from qdbench.policy import Parameters
 from qdbench.store.record import Target
 from running import results
 from small_problem import problem
@@ -119,6 +121,51 @@ def made(kind: Any, **options: Any) -> tuple[Any, Told]:
 def test_an_iteration_has_exactly_batch_size_evaluations(name: str) -> None:
     _, told = made(registry.find(name))
     assert set(told(25)) == {64}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_the_start_counts_solutions_not_samples(name: str) -> None:
+    """All have as many random solutions as MAP-Elites, however often each is sampled."""
+    drawn: list[int] = []
+
+    def counted(n: int, generator: np.random.Generator) -> Parameters:
+        drawn.append(n)
+        return problem().random_solutions(n, generator)
+
+    of: Any = registry.find(name)
+    options = {"batch_size": 64, "initial": 64, **NOISE[name]}
+    Told(of(replace(problem(), random_solutions=counted), 5, **options))(40)
+    assert 64 <= sum(drawn) < 64 + max(drawn)
+
+
+@pytest.mark.parametrize("n_cells", [1, 2, 3])
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
+def test_no_sample_is_counted_twice_if_the_container_gets_empty(n_cells: int, share: float) -> None:
+    small = replace(problem(), cells=(n_cells, 1))
+    for seed in range(40):
+        algorithm, rng, first = AdaptiveSampling(small, seed, batch_size=2, depth=2), stream(seed, "told"), 0
+        for _ in range(30):
+            asked = algorithm.ask()
+            fitness = rng.normal(size=len(asked))
+            fitness[rng.random(len(asked)) < share] = np.nan
+            numbers = np.arange(first, first + len(asked))[:, None]
+            where = rng.uniform(-1, 1, (len(asked), 2))
+            algorithm.tell(Evaluated(asked, fitness, where, numbers, numbers.astype(np.uint64)))
+            first += len(asked)
+            of = (algorithm.container.members.evaluations, algorithm._challengers.evaluations)
+            used = np.concatenate([numbers[numbers >= 0] for numbers in of])
+            assert len(np.unique(used)) == len(used)
+
+
+def test_equal_samples_have_no_spread() -> None:
+    told = Evaluated(
+        np.zeros((63, 6), np.float32),
+        np.zeros(63),
+        np.repeat(np.random.default_rng(1).uniform(-1, 1, (9, 2)), 7, axis=0),
+        np.arange(63)[:, None],
+        np.arange(63, dtype=np.uint64)[:, None],
+    )
+    assert (spreads(problem(), told, 7) == 0).all()
 
 
 def test_archive_sampling_evaluates_its_container_and_a_batch() -> None:

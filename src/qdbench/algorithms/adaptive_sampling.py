@@ -73,18 +73,16 @@ class AdaptiveSampling(Sampling):
         waiting, is_new = joined(before, new), np.arange(n + len(new)) >= n
         is_new, waiting = is_new[waiting.valid], waiting[waiting.valid]
         self._decide(waiting, is_new)
-        self._count(evaluated)
+        self._count(new)
 
     def _decide(self, waiting: Evaluated, is_new: NDArray[np.bool_]) -> None:
         """Insert who need not be sampled, or has been; the others go on as challengers."""
         cells = self.container.geometry.cells(waiting.descriptors)
         elites = self.container.best_of(cells)
-        members = self.container.members
-        fitness = np.where(elites >= 0, members.fitness[elites], np.inf) if len(members) else None
-        if fitness is None:
-            self.container.insert(waiting)
-            return
-        fitter, fewer = waiting.fitness > fitness, waiting.samples < self.container.counts[elites]
+        met = elites >= 0  # a cell without an elite is entered at once
+        fitter, fewer = np.zeros((2, len(waiting)), np.bool_)
+        fitter[met] = waiting.fitness[met] > self.container.members.fitness[elites[met]]
+        fewer[met] = waiting.samples[met] < self.container.counts[elites[met]]
         # an elite of one sample is sampled once more before a newcomer of one sample replaces it
         untested = is_new & (waiting.samples < self.container.samples)
         goes_on = fitter & (fewer | untested)

@@ -70,4 +70,4 @@ class ArchiveSampling(Sampling):
         rows = self._again()
         offspring = grouped(evaluated[len(rows) :], self._first_samples())
         self.container.resample(rows, evaluated[: len(rows)], offspring)
-        self._count(evaluated)
+        self._count(offspring)

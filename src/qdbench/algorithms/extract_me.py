@@ -80,4 +80,4 @@ class ExtractMe(Sampling):
         rows = self._taken_out()
         offspring = grouped(evaluated[len(rows) :], self._k)
         self.container.resample(rows, evaluated[: len(rows)], offspring)
-        self._count(evaluated)
+        self._count(offspring)

@@ -47,8 +47,9 @@ class MeSampling(Sampling):
 
     def tell(self, evaluated: Evaluated) -> None:
         """Insert the solutions with the means of their samples."""
-        self._insert(evaluated, grouped(evaluated, self._k))
-        self._count(evaluated)
+        means = grouped(evaluated, self._k)
+        self._insert(evaluated, means)
+        self._count(means)
 
     def _insert(self, told: Evaluated, means: Evaluated) -> None:
         self.container.insert(means)

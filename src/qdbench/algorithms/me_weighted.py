@@ -68,6 +68,7 @@ def normalised_fitness(problem: Problem, fitness: NDArray[np.float64]) -> NDArra
 
 def spreads(problem: Problem, told: Evaluated, k: int) -> NDArray[np.float64]:
     """Return how far the descriptors of k samples scatter, in shares of the descriptor's box, (n / k,)."""
-    shares = Box(problem.descriptor_bounds).shares(told.descriptors)
-    found: NDArray[np.float64] = shares.reshape(len(told) // k, k, -1).std(axis=1, ddof=1).mean(axis=1)
+    shares = Box(problem.descriptor_bounds).shares(told.descriptors).reshape(len(told) // k, k, -1)
+    shares = shares - shares[:, :1]  # so that equal samples have exactly 0
+    found: NDArray[np.float64] = shares.std(axis=1, ddof=1).mean(axis=1)
     return found

@@ -38,7 +38,7 @@ class Sampling:
         self._problem, self._seed = problem, seed
         self._batch_size, self._initial = batch_size, initial
         self._sigmas = iso_sigma, line_sigma
-        self._iteration = self._told = 0
+        self._iteration = self._made = 0
         grid = Grid(problem.descriptor_bounds, problem.cells)
         self.container = DeepArchive(
             grid, problem.n_parameters, depth=depth, samples=samples, memory_gb=memory_gb
@@ -55,7 +55,7 @@ class Sampling:
     @property
     def _starts(self) -> bool:
         """Whether solutions are still drawn at random."""
-        return self._told < self._initial or not len(self.container)
+        return self._made < self._initial or not len(self.container)
 
     def _new(self, n: int) -> Parameters:
         """Return `n` fresh solutions at the start, then offspring of the best of each cell."""
@@ -64,8 +64,9 @@ class Sampling:
             return self._problem.random_solutions(n, generator)
         return iso_line(self.container.best.solutions, n, *self._sigmas, generator)
 
-    def _count(self, told: Evaluated) -> None:
-        self._told += len(told)
+    def _count(self, new: Evaluated) -> None:
+        """End an iteration with these new solutions: their number counts, not that of their samples."""
+        self._made += len(new)
         self._iteration += 1
 
     def collection(self) -> Evaluated:
@@ -74,11 +75,11 @@ class Sampling:
 
     def state(self) -> SavedState:
         """Return the counters and the container: every iteration has random streams of its own."""
-        return {"iteration": self._iteration, "told": self._told, "container": self.container.state()}
+        return {"iteration": self._iteration, "made": self._made, "container": self.container.state()}
 
     def restore(self, state: SavedState) -> None:
         """Continue from `state`."""
-        self._iteration, self._told = state["iteration"], state["told"]
+        self._iteration, self._made = state["iteration"], state["made"]
         self.container.restore(state["container"])
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.geometry import Cells, Geometry
 from qdbench.archives.samples import extended, padded
-from qdbench.checks import checked_count, checked_number
+from qdbench.checks import checked_count, checked_number, usable
 from qdbench.errors import InvalidInput
 
 Rows = NDArray[np.int64]
@@ -179,7 +179,7 @@ class DeepArchive:
         touched = np.unique(np.concatenate([before, self._cells[moved], cells]))
         known = self._table[touched].ravel()
         known = np.sort(known[known >= 0]).astype(np.int64)
-        stays = ~np.isnan(self._columns.fitness[known])
+        stays = usable(self._columns.fitness[known], self._columns.descriptors[known])
         gone, old = known[~stays], known[stays]
         items = np.concatenate([self._cells[old], cells])
         value = np.concatenate([self._scores[old], worth])

@@ -361,7 +361,7 @@ class _Run:
             return algorithm, _Saved(_only_kept(totals), totals, known.metrics, totals.iteration)
         if not isinstance(algorithm, SavesState):
             raise DamagedFile(f"{path} was not used: the algorithm cannot restore a state")
-        self._log.skip_to(known.told_bytes)
+        self._log.skip_to(known.told_bytes, totals.iteration)
         steps = StepsMade(known.steps)
         try:
             algorithm.restore(unflatten(known.arrays, known.rest))

@@ -16,7 +16,10 @@ ROUNDING = 1e-9
 
 
 def require_true_elites(algorithm: str, collection: Evaluated, told: Evaluated, log: ToldLog) -> None:
-    """Compare the new elites with what was told: of one sample exactly, of several with their mean."""
+    """Compare the new elites with what was told: of one sample exactly, of several with their mean.
+
+    Means are compared if the log goes back to the start.
+    """
     if not len(collection) or not len(told):
         return
     first = int(told.evaluations[0, 0])
@@ -40,6 +43,8 @@ def require_true_elites(algorithm: str, collection: Evaluated, told: Evaluated, 
         _require(
             algorithm, bool(numbers.max() < end), f"an elite of evaluation {numbers.max():,}, never told"
         )
+        if not log.reaches_back:  # it was lost: what the earlier samples gave is not known
+            return
         fitness, descriptors, _ = log.outcomes(np.maximum(numbers, 0))
         same = _means(collection.fitness[several], fitness, used) and all(
             _means(collection.descriptors[several, i], descriptors[..., i], used)

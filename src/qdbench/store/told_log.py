@@ -85,8 +85,7 @@ class ToldLog:
         changes nothing: another process may be writing.
         """
         self.path, self._dimensions, self._only_read = path, len(determinants.task.cells), only_read
-        self._is_new = not only_read and (not path.is_file() or (begin and path.is_symlink()))
-        if self._is_new:
+        if not only_read and (not path.is_file() or (begin and path.is_symlink())):
             path.unlink(missing_ok=True)
             text = json.dumps(as_json(determinants)).encode()
             head = _BEGIN.pack(MAGIC, FORMAT, len(text)) + text
@@ -129,13 +128,17 @@ class ToldLog:
             raise EOFError("it is cut short")
         return os.pread(self._file.fileno(), size, offset)
 
-    def skip_to(self, offset: int) -> None:
-        """Go on after what a checkpoint knows; a log that was lost is begun anew there."""
-        if self._is_new:
-            return
-        if offset > self._size:
+    def skip_to(self, offset: int, iteration: int) -> None:
+        """Go on after what a checkpoint of this iteration knows.
+
+        A log that was lost is begun anew there: then it is empty, or its first block is the next iteration.
+        """
+        if self._size == self.first or self._first_iteration == iteration + 1:
+            self._offset = self.first
+        elif offset > self._size:
             raise DamagedFile(f"{self.path} is damaged and was not used: it is shorter than it was")
-        self._offset = offset
+        else:
+            self._offset = offset
 
     def rewind(self) -> None:
         """Go back to the first iteration."""
@@ -144,10 +147,15 @@ class ToldLog:
     @property
     def reaches_back(self) -> bool:
         """Whether it has all from the first iteration on, as far as it goes."""
+        return self._first_iteration == 1
+
+    @property
+    def _first_iteration(self) -> int | None:
+        """The iteration that the log begins with; None if that cannot be read."""
         try:
-            return self._block(self.first)[0].iteration == 1
+            return self._block(self.first)[0].iteration
         except (EOFError, ValueError):
-            return False
+            return None
 
     @property
     def offset(self) -> int:
