@@ -8,7 +8,7 @@ from qdbench.algorithms.contract import Problem, SavedState
 from qdbench.algorithms.variation import iso_line
 from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
-from qdbench.archives.geometry import Cvt, Grid, Unstructured, centroids
+from qdbench.archives.geometry import Cvt, Grid, Unstructured, cell_width, centroids
 from qdbench.archives.unstructured import UnstructuredArchive
 from qdbench.checks import is_number, shown
 from qdbench.errors import InvalidInput
@@ -107,8 +107,7 @@ class MapElitesUnstructured(MapElites):
         )
 
     def _empty_archive(self, problem: Problem) -> Archive:
-        width = prod(problem.cells) ** (-1 / len(problem.cells))
-        geometry = Unstructured(problem.descriptor_bounds, self._threshold or width)
+        geometry = Unstructured(problem.descriptor_bounds, self._threshold or cell_width(problem.cells))
         return UnstructuredArchive(geometry, problem.n_parameters)
 
 

@@ -109,6 +109,8 @@ class MeasuredRun:
     n_reevaluations: int | None
     """Re-evaluations per elite at the correction points; None if there is no point."""
     suspect: Suspect
+    is_finer: bool = False
+    """Whether its own archive is finer than the task's grid, and so not the one that it is measured on."""
 
     @property
     def seed(self) -> int:
@@ -375,6 +377,7 @@ def _measure_run(run: StoredRun, by: Yardstick) -> tuple[MeasuredRun, Archives]:
         None if point is None else _corrected(placed, point, values, by.interval),
         n if len(curves.corrected_evaluations) else None,
         suspect(read, by.interval),
+        is_finer=placed.is_finer,
     )
     return found, (placed.stored, after)
 

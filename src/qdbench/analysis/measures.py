@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdbench.archives.archive import Archive
-from qdbench.archives.geometry import Geometry
+from qdbench.archives.geometry import Geometry, is_finer
 from qdbench.metrics.deviations import deviations
 from qdbench.metrics.lives import lived, lived_again, mostly
 from qdbench.metrics.metric import CURVES, METRICS, SELF_NORMALISED, corrected, loss, per_cell
@@ -33,7 +33,10 @@ from qdbench.store.loading import StoredRun
 
 Interval = tuple[float, float]
 On = Literal["own", "grid"]
-"""The geometry that elites are measured on: that of the algorithm's own archive, or the task's grid."""
+"""The geometry that elites are measured on: that of the algorithm's own archive, or the task's grid.
+
+An archive that is finer than the task's grid is measured on the grid in any case: resolution is no merit.
+"""
 
 _SUMS = ("sum_fitness", "min_fitness", "max_fitness")
 _PER_CELL = ("coverage", "qd_score", "corrected_coverage", "corrected_qd_score")
@@ -70,18 +73,15 @@ def pooled_interval(runs: Iterable[StoredRun]) -> Interval:
     return min(t.lowest_fitness for t in known), max(t.highest_fitness for t in known)
 
 
-def geometry_of(run: StoredRun, on: On) -> Geometry:
-    """Return the geometry that a run is measured on."""
-    return run.geometry if on == "own" else run.grid
-
-
 class PlacedRun:
     """The elites of a run in one geometry. Every archive is built once, when it is first needed."""
 
     def __init__(self, run: StoredRun, on: On = "own") -> None:
         self.run = run
-        self.geometry = geometry_of(run, on)
-        self._prefix = "" if on == "own" else "grid_"
+        self.is_finer = is_finer(run.geometry, run.grid)
+        own = on == "own" and not self.is_finer
+        self.geometry: Geometry = run.geometry if own else run.grid
+        self._prefix = "" if own else "grid_"
         self._corrected: dict[int, Archive] = {}
 
     @cached_property
@@ -96,7 +96,10 @@ class PlacedRun:
         An algorithm without an archive of its own may return several solutions of one cell.
         """
         archive = self.run.archive
-        return fittest(archive.fitness, self.geometry.cells(archive.descriptors))
+        return self._counted(archive.fitness, archive.descriptors)
+
+    def _counted(self, fitness: NDArray[np.float64], descriptors: NDArray[np.float64]) -> NDArray[np.intp]:
+        return fittest(fitness, self.geometry.cells(descriptors))
 
     @property
     def fitness(self) -> NDArray[np.float64]:
@@ -125,9 +128,13 @@ class PlacedRun:
         return self._corrected[point.evaluations]
 
     def reevaluations(self, point: CorrectionPoint) -> Reevaluations:
-        """Return the re-evaluations of the elites of a correction point."""
+        """Return the re-evaluations of the elites of a correction point: of those that count."""
         assert self.run.corrections is not None, "a point belongs to corrections"
-        return self.run.corrections.reevaluations(point)
+        again, rows = self.run.corrections.reevaluations(point), self._rows_at(point)
+        return Reevaluations(again.fitness[rows], again.descriptors[rows])
+
+    def _rows_at(self, point: CorrectionPoint) -> NDArray[np.intp]:
+        return self._counted(point.fitness, point.descriptors)
 
     def final(self, interval: Interval) -> dict[str, float]:
         """Return the final metrics; corrected ones are NaN if the final elites were not re-evaluated."""
@@ -170,25 +177,26 @@ class PlacedRun:
         known = self.run.expected()
         if known is None:
             return {"true_coverage": np.nan, "true_qd_score": np.nan}
-        found = scores(placed(self.geometry, *known).elites.fitness, interval)
+        counted = (column[self.rows] for column in known)
+        found = scores(placed(self.geometry, *counted).elites.fitness, interval)
         return {"true_coverage": float(found.coverage), "true_qd_score": found.qd_score}
 
     def _alone(self, point: CorrectionPoint, interval: Interval) -> dict[str, float]:
         """Return what re-evaluations tell of every elite; all but QD scores are on the fixed interval."""
-        rows, again, fixed = self.rows, self.reevaluations(point), fixed_interval(self.run)
-        some = Reevaluations(again.fitness[rows], again.descriptors[rows])
+        rows, again, fixed = self._rows_at(point), self.reevaluations(point), fixed_interval(self.run)
         elites = Elites(point.fitness[rows], point.descriptors[rows])
-        (thinned,) = rarefied_losses(self.geometry, elites.fitness, some, fixed, [RAREFIED_TO])
+        (thinned,) = rarefied_losses(self.geometry, elites.fitness, again, fixed, [RAREFIED_TO])
         lost = {f"rarefied_{loss(name)}": value for name, value in asdict(thinned).items()}
-        steady = reproduced(self.geometry, elites, some, fixed, interval)
-        return lost | asdict(returns(self.geometry, elites, some, fixed)) | asdict(steady)
+        steady = reproduced(self.geometry, elites, again, fixed, interval)
+        return lost | asdict(returns(self.geometry, elites, again, fixed)) | asdict(steady)
 
     def _lives(self, point: CorrectionPoint) -> NDArray[np.bool_] | None:
         """Return which re-evaluations lived to the end, (n, N); None if the task has no episodes."""
         made, length = self.run.corrections, self.run.record.task.episode_length
         if made is None or length is None:
             return None
-        return lived_again(made.steps[point.rows], ~np.isnan(made.fitness[point.rows]), length)
+        rows = point.rows[self._rows_at(point)]
+        return lived_again(made.steps[rows], ~np.isnan(made.fitness[rows]), length)
 
     def curves(self, interval: Interval) -> Curves:
         """Return the metrics at every iteration and correction point.

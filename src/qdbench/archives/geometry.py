@@ -157,6 +157,20 @@ class Unstructured:
         return {"descriptor_bounds": self.bounds, "threshold": np.array(self.threshold)}
 
 
+def cell_width(shape: Sequence[int]) -> float:
+    """Return the mean width of the cells of a grid, in shares of its box."""
+    return float(prod(shape) ** (-1 / len(shape)))
+
+
+def is_finer(own: Geometry, grid: Grid) -> bool:
+    """Return whether an archive tells more behaviours apart than the grid, or has another box."""
+    if not np.array_equal(own.bounds, grid.bounds):
+        return True
+    if isinstance(own, Unstructured):
+        return own.threshold < cell_width(grid.shape) * (1 - 1e-9)
+    return own.n_cells is None or own.n_cells > grid.n_cells
+
+
 @lru_cache(maxsize=4)
 def centroids(n: int, dimensions: int) -> NDArray[np.float64]:
     """Return `n` evenly spread points of the unit cube, always the same: k-means over uniform samples.

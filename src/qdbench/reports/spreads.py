@@ -73,7 +73,7 @@ def spread_maps(variant: MeasuredVariant, on: Any) -> tuple[Archive, Archive] | 
     if again.n_samples < 2:
         return None
     found = spreads(place.geometry, again, fixed_interval(run))
-    where, rows = point.descriptors[place.rows], place.rows
-    maps = [placed(place.geometry, values[rows], where) for values in (found.fitness, found.descriptor)]
+    where = point.descriptors[place.rows]
+    maps = [placed(place.geometry, values, where) for values in (found.fitness, found.descriptor)]
     assert all(np.isfinite(one.elites.fitness).all() for one in maps), "invalid elites never enter"
     return maps[0], maps[1]
