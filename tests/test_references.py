@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -16,13 +17,16 @@ from hypothesis import strategies as st
 from test_shipped_references import require_consistent
 
 import qdbench
+from conftest import Cli
 from qdbench import DamagedFile, InvalidInput, QdbenchError
 from qdbench.analysis.measures import final, fixed_interval
 from qdbench.analysis.references import MARK, thinned
 from qdbench.cli.compare import compare as compare_command
+from qdbench.cli.leaderboard import leaderboard as leaderboard_command
 from qdbench.cli.references import _facts, findings
 from qdbench.metrics.metric import METRICS
 from qdbench.paper.references import add_references, findings_on_references, usable_references
+from qdbench.paper.suite_scales import SUITE_SCALES
 from qdbench.store.files import read_json, write_json
 from qdbench.store.plain import as_json
 from qdbench.store.reference_file import REFERENCE_FORMAT, read_reference
@@ -196,7 +200,7 @@ def test_another_budget_has_no_references(runs: Path, shipped: Path, tmp_path: P
         ({"corrections": 1}, "correction points 1, the scale has 2"),
         ({"reevaluations": 3}, "re-evaluations 3, the scale has 2"),
         ({"seed": 100}, "seed 100 is for tuning; report seeds 0-4 or 0-9"),
-        ({"batch_size": 48}, "batch_size 48, the scale has 24 for a variant without a name"),
+        ({"batch_size": 48}, "batch_size 48, a variant without a name has 24"),
     ],
 )
 def test_runs_of_no_scale_are_refused(
@@ -330,8 +334,9 @@ def test_a_run_made_again_is_the_same_and_another_is_not(shipped: Path, tmp_path
 
 
 def test_the_paper_s_findings_are_judged_on_references(
-    shipped: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shipped: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(SUITE_SCALES, "standard", replace(SUITE_SCALES["quick"], name="standard"))
     assert findings_on_references(usable_references(shipped))[1].startswith("The paper's findings are not")
     for path in (shipped / "quick-v1/ant_omni").iterdir():
         to = tmp_path / f"standard-v1/ant_omni/{path.name}"
@@ -345,6 +350,72 @@ def test_the_paper_s_findings_are_judged_on_references(
     findings(tmp_path)
     lines = capsys.readouterr().out.splitlines()
     assert sum("undecided" in line for line in lines) == list(verdicts.values()).count("undecided")
+
+
+OLD: dict[str, dict[str, Any]] = {
+    "version 1, here 2": {"task": {"version": 1}},
+    "fingerprint '0000', here ": {"task": {"fingerprint": "0000"}},
+    "score interval [0.0, 9.0], here": {"facts": {"score_interval": [0.0, 9.0]}},
+    "it is of protocol 1; this package has": {"scale": {"protocol": 1}},
+}
+
+
+@pytest.mark.parametrize("told", OLD)
+def test_results_of_another_task_are_in_no_table(
+    shipped: Path, tmp_path: Path, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not in the leaderboard, nor in the findings; both say why."""
+    copytree(shipped, tmp_path / "refs")
+    path = tmp_path / "refs/quick-v1/hopper_uni/random_search.json"
+    for name, changes in OLD[told].items():
+        rewrite(path, **{name: read_json(path, version=REFERENCE_FORMAT)[name] | changes})
+    leaderboard_command(folder=tmp_path / "refs")
+    said = capsys.readouterr()
+    row = next(line for line in said.out.splitlines() if line.startswith("hopper_uni"))
+    assert "-" in row.split()[1:]
+    assert f"hopper_uni/random_search.json was not used: {told}" in said.err
+    findings(tmp_path / "refs")
+    assert told in capsys.readouterr().err
+
+
+def test_nobody_moves_the_anchors(
+    shipped: Path, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of one's own under the name of a shipped one is not used, and named."""
+    other = changed(shipped, tmp_path / "other", command="mine")
+    monkeypatch.setattr("qdbench.paper.references.SHIPPED", shipped)
+    found = usable_references(other)
+    assert {one.command for one in found.found if one.variant == "map_elites"} & {"mine"} == set()
+    assert f"{other}/quick-v1/ant_omni/map_elites.json was not used: there are results of that name" in (
+        " ".join(found.problems)
+    )
+    (empty,) = usable_references(other / "quick-v1").problems
+    assert empty.endswith("has no reference results; files are in SCALE/TASK below it")
+
+
+def test_options_that_are_not_the_defaults_need_a_name(
+    tiny: pytest.MonkeyPatch, shipped: Path, tmp_path: Path
+) -> None:
+    task = qdbench.make("hopper_uni", episode_length=10)
+    sizes: dict[str, Any] = {"evaluations": 96, "corrections": 2, "reevaluations": 2, "batch_size": 24}
+    qdbench.run(task, out=tmp_path / "a", iso_sigma=0.5, **sizes)
+    with pytest.raises(InvalidInput, match=r"iso_sigma 0\.5, a variant without a name has 0\.005"):
+        add_references(tmp_path / "a", tmp_path / "to")
+    for sigma in (0.5, 0.1):
+        qdbench.run(task, out=tmp_path / f"b{sigma}", name="wide", iso_sigma=sigma, **sizes)
+    (path,) = add_references(tmp_path / "b0.5", tmp_path / "to")
+    with pytest.raises(InvalidInput, match=r"has other options: iso_sigma 0\.5, here 0\.1"):
+        add_references(tmp_path / "b0.1", tmp_path / "to")
+    assert read_reference(path).algorithm.options["iso_sigma"] == 0.5
+    copytree(shipped / "quick-v1", tmp_path / "to/quick-v1", dirs_exist_ok=True)
+    notes = qdbench.leaderboard("quick", references=tmp_path / "to").notes
+    assert "not all seeds: map_elites-wide on hopper_uni: seeds 0" in notes
+
+
+def test_options_of_the_list_are_refused_before_a_sub_command(cli: Cli) -> None:
+    done = cli("references", "--json", "findings")
+    assert done.returncode == 2
+    assert done.stderr.startswith("qdbench: options of the list come without a sub-command")
 
 
 def test_the_check_of_shipped_files_notices_what_does_not_follow(shipped: Path) -> None:

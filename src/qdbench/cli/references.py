@@ -10,6 +10,7 @@ import typer
 from qdbench.cli import terminal
 from qdbench.cli.app import AsJson, app
 from qdbench.cli.suite import ReferencesFolder
+from qdbench.errors import InvalidInput
 
 if TYPE_CHECKING:
     from qdbench.store.reference_file import Reference
@@ -22,6 +23,8 @@ app.add_typer(references_app, name="references")
 def references(context: typer.Context, folder: ReferencesFolder = None, as_json: AsJson = False) -> None:
     """List the reference results, or do what a sub-command says."""
     if context.invoked_subcommand is not None:
+        if folder is not None or as_json:
+            raise InvalidInput("options of the list come without a sub-command; give --references after it")
         return None
     from qdbench.paper.references import usable_references
 
@@ -46,7 +49,7 @@ def references(context: typer.Context, folder: ReferencesFolder = None, as_json:
         score = facts["means"]["corrected_qd_score"]
         table.add_row(
             f"{one.scale.name} {one.scale.version}", one.task.name, one.variant, facts["seeds"],
-            f"{score:,.4g}", facts["mujoco"], one.date, facts["cpu"],
+            "-" if score is None else f"{score:,.4g}", facts["mujoco"], one.date, facts["cpu"],
         )  # fmt: skip
     terminal.out.print(table)
     return terminal.out.print(
@@ -85,9 +88,12 @@ def _facts(one: Reference) -> dict[str, Any]:
 @references_app.command()
 def findings(folder: ReferencesFolder = None) -> None:
     """Judge the paper's findings on the reference results of its task, in one line each."""
-    from qdbench.paper.references import findings_on_references, usable_references
+    from qdbench.paper.references import findings_on_references, references_of_today
 
-    found, why_none = findings_on_references(usable_references(folder))
+    everything = references_of_today(folder)
+    for sentence in everything.problems:
+        terminal.err.print(f"warning: {sentence}", soft_wrap=True)
+    found, why_none = findings_on_references(everything)
     if why_none:
         return terminal.out.print(why_none, soft_wrap=True)
     table = terminal.table("the paper says", "here")

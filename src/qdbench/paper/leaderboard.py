@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
 
@@ -14,8 +14,10 @@ from qdbench.analysis.tables import PERCENT, brief_estimate, not_aggregated, sco
 from qdbench.errors import InvalidInput
 from qdbench.metrics.metric import METRICS, PRIMARY
 from qdbench.metrics.numbers import NOTHING
-from qdbench.paper.references import usable_references
+from qdbench.paper.references import references_of_today
 from qdbench.paper.suite_scales import SuiteScale, suite_scale
+from qdbench.reports.commands import seeds_text
+from qdbench.store.reference_file import Reference
 
 OVER_TASKS = "**all**"
 """The row of the normalised scores."""
@@ -32,6 +34,8 @@ class Leaderboard:
     """The normalised scores over tasks, then a row for every task: its name, and a cell for every algorithm.
     The best of a row is **bold**."""
     notes: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+    """A sentence about every file that was left out."""
 
     def markdown(self) -> str:
         """Return the table as Markdown, as the README has it."""
@@ -47,7 +51,8 @@ def leaderboard(scale: str = "quick", *, references: str | Path | None = None) -
     `references` is a folder with further reference results.
     """
     size = suite_scale(scale)
-    found = [one for one in usable_references(references).found if one.scale.name == size.name]
+    everything = references_of_today(references)
+    found = [one for one in everything.found if one.scale.name == size.name]
     by_task = {task: [one for one in found if one.task.name == task] for task in size.tasks}
     there = [alone(of_task) for of_task in by_task.values() if of_task]
     if not there:
@@ -55,7 +60,16 @@ def leaderboard(scale: str = "quick", *, references: str | Path | None = None) -
             f"there are no reference results of the {size.label}; `qdbench references` lists all"
         )
     comparison = compare(Measured(tuple(there), (), (), (), (), "fixed", "own"), metrics=PRIMARY.name)
-    return _table(size, comparison, [task for task, of_task in by_task.items() if not of_task])
+    table = _table(size, comparison, [task for task, of_task in by_task.items() if not of_task])
+    odd = [f"{one.variant} on {one.task.name}: seeds {seeds}" for one in found if (seeds := _odd_seeds(one))]
+    notes = (*table.notes, *([f"not all seeds: {'; '.join(odd)}"] if odd else []))
+    return replace(table, notes=notes, problems=everything.problems)
+
+
+def _odd_seeds(one: Reference) -> str:
+    """Return the seeds if they are not those of a whole result."""
+    seeds = [run.seed for run in one.runs]
+    return "" if seeds in (list(range(5)), list(range(10))) else seeds_text(seeds)
 
 
 def _table(scale: SuiteScale, comparison: Comparison, missing: list[str]) -> Leaderboard:
@@ -103,7 +117,8 @@ def _notes(found: Aggregate | None, missing: list[str]) -> list[str]:
     if found is not None and found.scores:
         n = len(found.tasks)
         notes.append(
-            f"all: normalised score, mean of {n} tasks; 0 is the mean of `{ZERO}`, 1 that of `{ONE}`"
+            f"all: normalised score, mean of {n} tasks; 0 is the mean of `{ZERO}`, 1 that of `{ONE}`; its "
+            "intervals take these two as exact"
         )
     if found is not None:
         notes += not_aggregated(found)

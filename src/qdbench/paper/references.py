@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
+from qdbench.algorithms.registry import algorithms, find, options
 from qdbench.analysis.measured import Measured, MeasuredVariant, Paths, Progress, measure
 from qdbench.analysis.references import alone, as_reference
 from qdbench.checks import checked_flag, checked_path
@@ -28,6 +32,7 @@ from qdbench.store.reference_file import (
     read_references,
     write_reference,
 )
+from qdbench.tasks.contract import score_interval
 from qdbench.tasks.registry import TASKS, make
 
 
@@ -45,16 +50,48 @@ def usable_references(folder: str | Path | None = None) -> References:
     for path in own:
         if not path.is_dir():
             raise InvalidInput(f"{str(path)!r} is not a folder of reference results")
-    everything = read_references([*own, SHIPPED])
-    found, problems = [], list(everything.problems)
+    everything = read_references([SHIPPED, *own])  # the shipped ones count: nobody moves the anchors
+    empty = [path for path in own if not any(path.glob("*/*/*.json"))]
+    problems = [f"{path} has no reference results; files are in SCALE/TASK below it" for path in empty]
+    problems += everything.problems
+    found = []
     for one in everything.found:
         known = SUITE_SCALES.get(one.scale.name)
-        if known is not None and known.version == one.scale.version:
-            found.append(one)
-        else:
-            here = f"this package has version {known.version}" if known else "this package has no such scale"
+        here = f"this package has version {known.version}" if known else "this package has no such scale"
+        if known is None or known.version != one.scale.version:
             problems.append(f"{one.where} was not used: it is of the {one.scale.label}; {here}")
+        elif one.scale.protocol != VERSION:
+            other = f"it is of protocol {one.scale.protocol}; this package has {VERSION}"
+            problems.append(f"{one.where} was not used: {other}")
+        else:
+            found.append(one)
     return References(tuple(found), tuple(problems))
+
+
+def references_of_today(folder: str | Path | None = None) -> References:
+    """Return the reference results that runs of today could be compared with; the others are problems."""
+    everything = usable_references(folder)
+    found, problems = [], list(everything.problems)
+    for one in everything.found:
+        apart = _other_task(one)
+        if apart:
+            problems.append(f"{one.where} was not used: {'; '.join(apart)}")
+        else:
+            found.append(one)
+    return References(tuple(found), tuple(problems))
+
+
+def _other_task(one: Reference) -> list[str]:
+    """Say how the task of reference results differs from that of their scale; its physics may be older."""
+    size = SUITE_SCALES[one.scale.name].tasks.get(one.task.name)
+    if size is None:
+        return [f"{one.task.name} is not a task of the suite"]
+    theirs, now = _told(one.task), _told(_now(one.task.name, size.episode_length))
+    if one.last_environment.mujoco != version("mujoco"):
+        del theirs["fingerprint"], now["fingerprint"]
+    interval = score_interval(make(one.task.name, episode_length=size.episode_length))
+    theirs["score interval"], now["score interval"] = list(one.facts.score_interval), list(interval)
+    return differences(theirs, now)
 
 
 def findings_on_references(found: References) -> tuple[list[Finding], str]:
@@ -92,7 +129,7 @@ def add_references(
     _require_all(measured)
     made = [_reference(variant, comparable) for _, variant in measured.variants]
     for one in made:
-        _require_no_fewer(folder / one.where, one)
+        _require_replaceable(folder / one.where, one)
     return [write_reference(folder, one) for one in made]
 
 
@@ -150,12 +187,13 @@ def _sizes_apart(record: RunRecord, scale: SuiteScale) -> Iterable[str]:
 
 def _other_than(record: RunRecord, scale: SuiteScale) -> Iterable[str]:
     """Say what of a run is not as the scale wants it, beyond sizes."""
-    size, options = scale.tasks[record.task.name], record.algorithm.options
+    size, chosen = scale.tasks[record.task.name], record.algorithm.options
     if record.seed >= REPORTED_SEEDS:
         yield f"seed {record.seed} is for tuning; report seeds 0-4 or 0-9"
-    if not record.name and options.get("batch_size", size.batch_size) != size.batch_size:
-        batch = options["batch_size"]
-        yield f"batch_size {batch}, the scale has {size.batch_size} for a variant without a name"
+    if not record.name:
+        usual = _defaults(record.algorithm.name) | {"batch_size": size.batch_size}
+        for name in [name for name in chosen if chosen[name] != usual.get(name, chosen[name])]:
+            yield f"{name} {chosen[name]}, a variant without a name has {usual[name]}"
     if len({repr(where.versions) for where in record.environments}) > 1:
         yield "it was continued on another CPU or with other versions; make it again in one place"
     yield from differences(_told(record.task), _told(task_record(record.task.name, size.episode_length)))
@@ -167,10 +205,20 @@ def _told(task: TaskRecord) -> dict[str, object]:
     return found
 
 
+def _defaults(algorithm: str) -> dict[str, Any]:
+    """Return the default options of an installed algorithm; a module that a file names is not imported."""
+    if algorithm not in algorithms():
+        return {}
+    return {name: option.default for name, option in options(find(algorithm)).items()}
+
+
 def task_record(name: str, episode_length: int) -> TaskRecord:
     """Return the task of a scale, as a run of today would record it."""
     task = make(name, episode_length=episode_length)
     return plan_for(task, name, "random_search", {}, seed=0).determinants().task
+
+
+_now = cache(task_record)
 
 
 def _command(records: list[RunRecord], scale: SuiteScale) -> str:
@@ -183,11 +231,17 @@ def _command(records: list[RunRecord], scale: SuiteScale) -> str:
     return shlex.join(words)
 
 
-def _require_no_fewer(path: Path, new: Reference) -> None:
-    """Refuse to replace a file by one that lacks some of its seeds."""
+def _require_replaceable(path: Path, new: Reference) -> None:
+    """Refuse to replace a file by one with other options, or that lacks some of its seeds."""
     if not path.exists():
         return
-    lost = sorted({run.seed for run in read_reference(path).runs} - {run.seed for run in new.runs})
+    old = read_reference(path)
+    apart = differences(old.algorithm.options, new.algorithm.options)
+    if apart:
+        raise InvalidInput(
+            f"{path} has other options: {'; '.join(apart)}; give these runs a name of their own"
+        )
+    lost = sorted({run.seed for run in old.runs} - {run.seed for run in new.runs})
     if lost:
         raise InvalidInput(
             f"{path} has seeds {seeds_text(lost)}, which these runs lack; give the runs of all seeds together"

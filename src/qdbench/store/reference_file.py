@@ -193,7 +193,7 @@ def read_references(folders: Iterable[Path]) -> References:
                 problems.append(str(error))
                 continue
             if one.where in found:
-                problems.append(f"{path} was not used: another folder has reference results of that name")
+                problems.append(f"{path} was not used: there are results of that name; give it another")
             else:
                 found[one.where] = one
     return References(tuple(found.values()), tuple(problems))
