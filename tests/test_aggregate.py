@@ -301,6 +301,9 @@ def test_it_says_when_no_test_can_be_significant(results: Path) -> None:
     pair = [results / "hard_a" / name for name in ("map_elites", "random_search")]
     assert not any("no test" in note for note in tables(compare(pair), exploratory=False)[1].notes)
     assert not any("no test" in note for note in over_tasks(compare(results))[2].notes)
+    uneven = [results / "hard_a/map_elites", results / "hard_a/random_search/0"]
+    (_, nothing) = tables(compare(uneven), exploratory=False)[1].notes[:2]
+    assert nothing.startswith("nothing is tested: no pair has 3 replications of both; at least")
     single = [results / "hard_a" / name / "0" for name in ALGORITHMS]
     notes = tables(compare(single), exploratory=False)[1].notes
     assert any("at least 5 replications of each algorithm are needed" in note for note in notes)

@@ -119,6 +119,17 @@ def test_they_are_compared_with_and_give_the_anchors(runs: Path, shipped: Path) 
             assert mean == pytest.approx(np.mean(scores))
 
 
+def test_anchors_are_not_half_own_and_half_reference(runs: Path, shipped: Path) -> None:
+    """Two seeds of one's own; of the references only MAP-Elites, which then is no anchor."""
+    own = [runs / task / name / f"seed-{seed}" for task in TASKS for name in ALGORITHMS for seed in (0, 1)]
+    only = [one for one in qdbench.references(shipped) if one.variant == "map_elites"]
+    found = qdbench.compare(own, references=only).aggregate
+    assert found is not None
+    alone = qdbench.compare(own).aggregate
+    assert alone is not None
+    assert found.anchors == alone.anchors
+
+
 def test_the_command_compares_with_them(
     runs: Path, shipped: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

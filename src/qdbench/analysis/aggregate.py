@@ -173,8 +173,9 @@ def aggregate(measured: Measured, anchors: Anchors | None, against: str = "") ->
             found.values.setdefault(variant.label, {})[task.task] = values
             found.variants.setdefault(variant.label, []).append(variant)
     left = {task.task: _why_not(task, used, given=anchors is not None) for task in measured.tasks}
+    in_order = sorted(measured.tasks, key=lambda task: task.task)  # resampling does not depend on the order
     chosen = {
-        task.task: used.tasks[task.task][primary(task).name] for task in measured.tasks if not left[task.task]
+        task.task: used.tasks[task.task][primary(task).name] for task in in_order if not left[task.task]
     }
     scores = [
         _score(label, found, chosen)
@@ -192,11 +193,18 @@ def aggregate(measured: Measured, anchors: Anchors | None, against: str = "") ->
 
 
 def anchors_of(measured: Measured) -> Anchors:
-    """Return the anchors that the measured runs give, on the tasks on which both algorithms ran."""
+    """Return the anchors that the measured runs give, on the tasks on which both algorithms ran.
+
+    Both are own runs, or both are reference results.
+    """
     tasks: dict[str, dict[str, Anchor]] = {}
     for task in measured.tasks:
-        by_name = {variant_name(variant): variant for variant in task.variants}
-        if not {ZERO, ONE} <= by_name.keys():
+        sides = (
+            {variant_name(one): one for one in task.variants if one.is_reference == reference}
+            for reference in (False, True)
+        )
+        by_name = next((side for side in sides if {ZERO, ONE} <= side.keys()), None)
+        if by_name is None:
             continue
         name = primary(task).name
         found = anchor(task.task, name, by_name[ZERO], by_name[ONE])
@@ -237,7 +245,7 @@ def _pairs(found: _Everything, chosen: Mapping[str, Anchor], against: str) -> tu
     pairs = []
     firsts = {label: on_tasks[0] for label, on_tasks in found.variants.items()}
     for one, other in pairs_of(firsts, against):
-        tasks = [task for task in found.values[one] if task in found.values[other]]
+        tasks = sorted(found.values[one].keys() & found.values[other].keys())
         if not tasks:
             continue
         a, b = ([found.values[label][task] for task in tasks] for label in (one, other))

@@ -193,7 +193,7 @@ def _as_run(one: Reference, run: ReferenceRun) -> MeasuredRun:
         empty,
         Corrected(n, empty, BySamples(empty, empty, empty, limit)),
         n,
-        Suspect(path, "", Above(0, np.nan), Above(0, np.nan), ""),
+        Suspect(path, one.task.name, "", Above(0, np.nan), Above(0, np.nan), ""),
     )
 
 

@@ -243,8 +243,11 @@ def _pair_table(comparison: Comparison, pairs: Sequence[Pair]) -> Table:
 
 def _primary_title(comparison: Comparison) -> str:
     endpoint = f"Primary endpoint{' over tasks' if comparison.aggregate else ''}"
-    if any(task.primary == PRIMARY.name for task in comparison.tasks):
+    corrected = [task.primary == PRIMARY.name for task in comparison.tasks]
+    if all(corrected):
         return f"{endpoint}: the final corrected QD score"
+    if any(corrected):
+        return f"{endpoint}: the final corrected QD score, uncorrected where no final archive was corrected"
     return f"{endpoint}: the final QD score, uncorrected, because no final archive was corrected"
 
 
@@ -259,15 +262,19 @@ def _interval_cell(low: float, high: float, text: Callable[[float], str]) -> str
 
 def _about_tests(p_values: Sequence[float], sizes: Sequence[Sequence[tuple[int, int]]]) -> Iterable[str]:
     """Say how many tests there are, and whether any of them could be significant."""
-    n = sum(not isnan(p) for p in p_values)
+    tested = [of_pair for p, of_pair in zip(p_values, sizes, strict=True) if not isnan(p)]
+    n = len(tested)
     yield f"p after Holm: adjusted for the {n} test{'s' * (n != 1)} of this table"
-    n_tests, n_tasks = n or len(p_values), max(map(len, sizes))
-    least = min(1.0, n_tests * min(map(smallest_p, sizes)))
-    if least > SIGNIFICANT or not n:
+    needed = seeds_needed(n or len(p_values), max(map(len, tested or sizes)))
+    cure = f"at least {needed} replications of each algorithm are needed"
+    if not n:
+        yield f"nothing is tested: no pair has {FEWEST_TO_TEST} replications of both; {cure}"
+        return
+    least = min(1.0, n * min(map(smallest_p, tested)))
+    if least > SIGNIFICANT:
         yield (
             f"no test of this table can be significant at {SIGNIFICANT}: with so few replications, the "
-            f"smallest possible p after Holm is {p_value(least)}; at least {seeds_needed(n_tests, n_tasks)} "
-            "replications of each algorithm are needed"
+            f"smallest possible p after Holm is {p_value(least)}; {cure}"
         )
 
 

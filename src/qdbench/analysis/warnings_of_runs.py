@@ -27,6 +27,7 @@ class Suspect:
     """The facts of a run that warnings need: small enough to keep when its arrays are released."""
 
     path: Path
+    task: str
     outside: str
     """A warning about a fitness that the task calls impossible; empty if there is none."""
     above: Above
@@ -51,6 +52,7 @@ def suspect(run: StoredRun, interval: Interval) -> Suspect:
         means = Reevaluations(found.fitness[rows], found.descriptors[rows]).means()[0]
     return Suspect(
         run.path,
+        run.record.task.name,
         impossible_warning(run.path, run.record.task.fitness_bounds, pooled_interval([run])),
         _above(run.archive.fitness, interval),
         _above(means, interval),
@@ -66,8 +68,8 @@ def _above(fitness: NDArray[np.float64], interval: Interval) -> Above:
 def in_words(suspects: Sequence[Suspect]) -> list[str]:
     """Return the warnings about the runs of one task as sentences."""
     sentences = [one.outside for one in suspects if one.outside]
-    sentences += _told("fitness", [(one.path, one.above) for one in suspects])
-    sentences += _told("corrected fitness", [(one.path, one.corrected_above) for one in suspects])
+    sentences += _told("fitness", [(one, one.above) for one in suspects])
+    sentences += _told("corrected fitness", [(one, one.corrected_above) for one in suspects])
     coarse = [one.coarse for one in suspects if one.coarse]
     if coarse:
         several = f" This is so in {len(coarse)} of {len(suspects)} runs." if len(suspects) > 1 else ""
@@ -75,16 +77,16 @@ def in_words(suspects: Sequence[Suspect]) -> list[str]:
     return sentences
 
 
-def _told(what: str, of_runs: Sequence[tuple[Path, Above]]) -> list[str]:
+def _told(what: str, of_runs: Sequence[tuple[Suspect, Above]]) -> list[str]:
     """Return one sentence about the elites above the interval in all runs of a task, or none."""
-    found = {path: above for path, above in of_runs if above.count}
+    found = [(run, above) for run, above in of_runs if above.count]
     if not found:
         return []
-    (path, *others), each = found, found.values()
-    where = f"{path.parent.parent.name} ({len(found)} runs)" if others else path
+    first = found[0][0]
+    where = first.path if len(found) == 1 else f"{first.task} ({len(found)} runs)"
     return [
-        f"{where}: {sum(one.count for one in each):,} elites have a {what} above the interval of the QD "
-        f"score (up to {max(one.most for one in each):.10g}). Each counts as 1."
+        f"{where}: {sum(one.count for _, one in found):,} elites have a {what} above the interval of the QD "
+        f"score (up to {max(one.most for _, one in found):.10g}). Each counts as 1."
     ]
 
 

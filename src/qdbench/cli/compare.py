@@ -99,7 +99,7 @@ def compare(
     comparison = compared(found, metrics=wanted, labels=names, against=against, references=beside, out=out)
     if use_references:
         for sentence in dict.fromkeys(note for task in comparison.tasks for note in task.notes):
-            if "reference" in sentence and not as_json:
+            if sentence.startswith(("reference ", "there are no reference ")) and not as_json:
                 terminal.err.print(sentence, soft_wrap=True)
     if as_json:
         return terminal.print_json(in_json(comparison))

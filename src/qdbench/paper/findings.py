@@ -196,6 +196,7 @@ def _random_loses_less(measured: Replications) -> Finding:
         "lie above 0. Fuller archives lose more, so this does not compare robustness.",
         compared(RANDOM),
         compared(OTHER_RANDOM),
+        "+.3f",
     )
 
 
