@@ -451,6 +451,9 @@ def test_the_leaderboard_has_every_task_and_algorithm_and_the_best_first(shipped
             scores[algorithm] = np.mean(values[1:-1])  # five seeds: one fifth off either end
             shown = by_task[task][column].split()[0].strip("*")
             assert float(shown) == pytest.approx(scores[algorithm], rel=0.01)
+            (number,) = (e for e in found.entries if (e.task, e.algorithm) == (task, algorithm))
+            assert number.value == pytest.approx(scores[algorithm])
+            assert number.low <= number.value <= number.high
         bold = [name for name, cell in zip(found.algorithms, by_task[task], strict=True) if "**" in cell]
         assert bold == [max(scores, key=lambda name: scores[name])]
     assert any("no reference results yet: " in note and "walker_uni" in note for note in found.notes)

@@ -29,7 +29,9 @@ def leaderboard(
     for sentence in found.problems:
         terminal.err.print(f"warning: {sentence}", soft_wrap=True)
     if as_json:
-        return terminal.print_json(plain(found))
+        numbers = plain(found)
+        del numbers["rows"]
+        return terminal.print_json(numbers)
     if markdown:
         return terminal.out.print(found.markdown(), soft_wrap=True, markup=False, highlight=False)
     table = terminal.table("task", *found.algorithms)

@@ -24,6 +24,18 @@ OVER_TASKS = "**all**"
 
 
 @dataclass(frozen=True)
+class Entry:
+    """One number of the leaderboard, with its interval."""
+
+    task: str
+    """`all` for the normalised score over tasks."""
+    algorithm: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Leaderboard:
     """Corrected QD scores of all reference results of a scale."""
 
@@ -34,6 +46,8 @@ class Leaderboard:
     """The normalised scores over tasks, then a row for every task: its name, and a cell for every algorithm.
     The best of a row is **bold**."""
     notes: tuple[str, ...]
+    entries: tuple[Entry, ...] = ()
+    """The same as numbers."""
     problems: tuple[str, ...] = ()
     """A sentence about every file that was left out."""
 
@@ -90,6 +104,14 @@ def _table(scale: SuiteScale, comparison: Comparison, missing: list[str]) -> Lea
         tuple(order),
         tuple(rows),
         tuple(_notes(comparison.aggregate, missing)),
+        (
+            *(Entry("all", one.variant, one.mean, one.low, one.high) for one in scores.values()),
+            *(
+                Entry(task.task, one.variant, one.estimate.iqm, one.estimate.low, one.estimate.high)
+                for task in comparison.tasks
+                for one in task.entries
+            ),
+        ),
     )
 
 
