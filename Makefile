@@ -31,7 +31,7 @@ docs: $(VENV)/ready
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 
 test: $(VENV)/ready
-	$(VENV)/bin/pytest -m "not alone" --numprocesses auto --dist loadfile
+	$(VENV)/bin/pytest -m "not alone" --numprocesses auto --dist loadfile --no-loadscope-reorder
 	$(VENV)/bin/pytest -m alone
 
 # One run of every task at quick scale, made again: it equals the shipped reference results.

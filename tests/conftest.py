@@ -14,10 +14,19 @@ import qdbench
 from noisy_runs import ALGORITHMS, SHAPES, noisy, run
 from running import TASKS
 
+LONG = ("test_cluster.py", "test_docs.py", "test_interruptions.py", "test_suite.py", "test_reproduce.py")
+"""These come first, so that no process waits for them at the end."""
+
 settings.register_profile("qdbench", deadline=None, derandomize=True, max_examples=15, print_blob=True)
 settings.load_profile("qdbench")
 
 ROOT = Path(__file__).parents[1]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the long files first, in the order of `LONG`."""
+    order = {name: i for i, name in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(item.path.name, len(LONG)))
 
 
 @pytest.fixture(params=list(qdbench.TASKS))
