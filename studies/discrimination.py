@@ -310,16 +310,9 @@ def calibration(runs: Path, tasks: Sequence[str]) -> str:
         steps = task.runs[0].record.task.options["episode_length"]
         low = first_percentile(pools)
         high = max(run.record.totals.highest_fitness for run in task.runs)
+        per_step = f"{low / steps:.4g} … {high / steps:.4g}"
         proposed = f"({outwards(low / steps, up=False)}, {outwards(high / steps, up=True)})"
-        rows.append(
-            [
-                name,
-                significant(low),
-                significant(high),
-                f"{low / steps:.4g} … {high / steps:.4g}",
-                proposed,
-            ]
-        )
+        rows.append([name, significant(low), significant(high), per_step, proposed])
     table = markdown(header, rows)
     return f"{table}\n\nNot finished: {', '.join(gaps)}" if gaps else table
 

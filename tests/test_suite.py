@@ -61,7 +61,7 @@ def test_own_results_are_shown_beside_the_references(
     for words in (
         f"{label}: 6 runs of cvt_map_elites",
         "This will take about",
-        "announced were",
+        " were announced",
         f"map_elites{MARK}",
         f"random_search{MARK}",
         "There are no reference results for walker_uni at the quick scale (version 1).",

@@ -86,12 +86,18 @@ def _other_task(one: Reference) -> list[str]:
     size = SUITE_SCALES[one.scale.name].tasks.get(one.task.name)
     if size is None:
         return [f"{one.task.name} is not a task of the suite"]
-    theirs, now = _told(one.task), _told(_now(one.task.name, size.episode_length))
+    task, interval = _today(one.task.name, size.episode_length)
+    theirs, now = _told(one.task), _told(task)
     if one.last_environment.mujoco != version("mujoco"):
         del theirs["fingerprint"], now["fingerprint"]
-    interval = score_interval(make(one.task.name, episode_length=size.episode_length))
     theirs["score interval"], now["score interval"] = list(one.facts.score_interval), list(interval)
     return differences(theirs, now)
+
+
+@cache
+def _today(name: str, episode_length: int) -> tuple[TaskRecord, tuple[float, float]]:
+    """Return a task of a scale as it is recorded, and its score interval."""
+    return task_record(name, episode_length), score_interval(make(name, episode_length=episode_length))
 
 
 def findings_on_references(found: References) -> tuple[list[Finding], str]:
@@ -216,9 +222,6 @@ def task_record(name: str, episode_length: int) -> TaskRecord:
     """Return the task of a scale, as a run of today would record it."""
     task = make(name, episode_length=episode_length)
     return plan_for(task, name, "random_search", {}, seed=0).determinants().task
-
-
-_now = cache(task_record)
 
 
 def _command(records: list[RunRecord], scale: SuiteScale) -> str:

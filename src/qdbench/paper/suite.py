@@ -256,7 +256,7 @@ def make_suite_runs(plan: SuitePlan, settings: Settings, say: Say, carry_out: Ca
     start = time.perf_counter()
     carry_out(jobs, settings)
     if total:
-        say(f"The runs took {in_words(time.perf_counter() - start)}; announced were {in_words(total)}.")
+        say(f"The runs took {in_words(time.perf_counter() - start)}; {in_words(total)} were announced.")
     left = [job for job in jobs if not _is_finished(job.path)]
     if left:
         say(
