@@ -187,6 +187,13 @@ def test_heavy_libraries_wait_until_they_are_needed() -> None:
     assert not {"numpy", "mujoco", "matplotlib"} & set(done.stdout.split())
 
 
+def test_algorithms_are_listed_without_the_libraries_they_are_made_of() -> None:
+    code = "import sys; from qdbench.cli.algorithms import algorithms; algorithms(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "cma_mae" in done.stdout
+    assert not {"ribs", "numba", "mujoco", "torch"} & set(done.stdout.splitlines()[-1].split())
+
+
 def test_memory_stays_close_to_the_parameters() -> None:
     """4,096 humanoid solutions: at most 1.5 × the parameters themselves plus 300 MB."""
     code = """

@@ -26,7 +26,8 @@ from ribs.archives import CVTArchive, GridArchive, ProximityArchive
 from ribs.emitters import EmitterBase, EvolutionStrategyEmitter, GaussianEmitter, GeneticAlgorithmEmitter
 from ribs.schedulers import BanditScheduler, Scheduler
 
-from qdbench.algorithms.ribs import EXTRA_FIELDS, CmaMae, CmaMe, RibsAlgorithm, RibsMapElites, TaskGrid
+from qdbench.algorithms.ribs import EXTRA_FIELDS, CmaMae, CmaMe, RibsAlgorithm, RibsMapElites
+from qdbench.algorithms.ribs_parts import TaskGrid
 
 # Schedulers of users
 

@@ -4,7 +4,7 @@ def mine(problem: Problem, seed: int, *, batch_size: int = 64) -> RibsAlgorithm:
     archive = CVTArchive(…, solution_dtype=np.float32, extra_fields=EXTRA_FIELDS, seed=seed)
     return RibsAlgorithm(Scheduler(archive, [GaussianEmitter(archive, …, seed=seed)]))
 
-Only for where pyribs is installed: nothing in qdbench imports this module unasked.
+pyribs and what it needs take seconds to import, so that happens only where an algorithm is built.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf, nextafter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from ribs.archives import ArchiveBase, GridArchive
-from ribs.emitters import EvolutionStrategyEmitter, IsoLineEmitter
-from ribs.schedulers import BanditScheduler, Scheduler
 
 from qdbench.algorithms.contract import Problem
 from qdbench.algorithms.map_elites import at_least
 from qdbench.archives.evaluated import Evaluated
-from qdbench.archives.geometry import Grid
 from qdbench.errors import BrokenAlgorithm, InvalidInput
 from qdbench.policy import Parameters
 from qdbench.seeds import derived_seed, stream
+
+if TYPE_CHECKING:
+    from ribs.archives import ArchiveBase
+    from ribs.schedulers import BanditScheduler, Scheduler
 
 EXTRA_FIELDS: dict[str, Any] = {"evaluation": ((), np.int64), "seed": ((), np.uint64)}
 """The `extra_fields` that every archive of a scheduler needs: elites remember their evaluation."""
@@ -165,34 +165,6 @@ def _check_fields(archive: ArchiveBase) -> None:
             )
 
 
-class ExactGrid(GridArchive):
-    """A grid of pyribs with exactly qdbench's cells.
-
-    pyribs itself shifts the borders of cells by an epsilon, and a descriptor so far outside the bounds that
-    its cell's number overflows counts into the opposite border.
-    """
-
-    def index_of(self, measures: Any) -> NDArray[Any]:
-        """Return the number of every descriptor's cell."""
-        bounds = np.stack([self.lower_bounds, self.upper_bounds], axis=1)
-        return Grid(bounds, self.dims.tolist()).cells(np.asarray(measures)).astype(np.int32)
-
-
-class TaskGrid(ExactGrid):
-    """The task's grid as an archive of pyribs."""
-
-    def __init__(self, problem: Problem, seed: int, **options: Any) -> None:
-        super().__init__(
-            solution_dim=problem.n_parameters,
-            dims=problem.cells,
-            ranges=problem.descriptor_bounds,
-            solution_dtype=np.float32,  # cells × parameters, set aside at once
-            extra_fields=EXTRA_FIELDS,
-            seed=derived_seed(seed, "archive"),
-            **options,
-        )
-
-
 class RibsMapElites(RibsAlgorithm):
     """MAP-Elites as pyribs implements it: the same algorithm and options as map_elites.
 
@@ -209,6 +181,11 @@ class RibsMapElites(RibsAlgorithm):
         iso_sigma: float = 0.005,
         line_sigma: float = 0.05,
     ) -> None:
+        from ribs.emitters import IsoLineEmitter
+        from ribs.schedulers import Scheduler
+
+        from qdbench.algorithms.ribs_parts import TaskGrid
+
         at_least("batch_size", batch_size, 1)
         at_least("initial", initial, 1)
         at_least("iso_sigma", iso_sigma, 0)
@@ -244,9 +221,13 @@ class CmaMe(RibsAlgorithm):
         sigma0: float = 0.02,
         es: Strategy = "sep_cma_es",
     ) -> None:
+        from ribs.schedulers import Scheduler
+
+        from qdbench.algorithms.ribs_parts import TaskGrid, evolution_strategies
+
         archive = TaskGrid(problem, seed)
         rules = {"ranker": "2imp", "selection_rule": "filter", "restart_rule": "no_improvement"}
-        emitters = _emitters(archive, problem, seed, batch_size, n_emitters, sigma0, es, rules)
+        emitters = evolution_strategies(archive, problem, seed, batch_size, n_emitters, sigma0, es, rules)
         super().__init__(Scheduler(archive, emitters))
 
 
@@ -270,47 +251,15 @@ class CmaMae(RibsAlgorithm):
         learning_rate: float = 0.001,
         threshold_min: float | None = None,
     ) -> None:
+        from ribs.schedulers import Scheduler
+
+        from qdbench.algorithms.ribs_parts import TaskGrid, evolution_strategies
+
         if not 0 <= learning_rate <= 1:
             raise InvalidInput(f"learning_rate is {learning_rate}; give 0 to 1")
         if threshold_min is None:
             threshold_min = nextafter(problem.fitness_bounds[0], -inf)  # the low end itself still enters
         archive = TaskGrid(problem, seed, learning_rate=learning_rate, threshold_min=threshold_min)
         rules = {"ranker": "imp", "selection_rule": "mu", "restart_rule": "basic"}
-        emitters = _emitters(archive, problem, seed, batch_size, n_emitters, sigma0, es, rules)
+        emitters = evolution_strategies(archive, problem, seed, batch_size, n_emitters, sigma0, es, rules)
         super().__init__(Scheduler(archive, emitters, result_archive=TaskGrid(problem, seed)))
-
-
-def _emitters(
-    archive: TaskGrid,
-    problem: Problem,
-    seed: int,
-    batch_size: int,
-    n_emitters: int,
-    sigma0: float,
-    es: Strategy,
-    rules: dict[str, Any],
-) -> list[EvolutionStrategyEmitter]:
-    """Return emitters that start from one fresh solution, with as equal shares of the batch as possible."""
-    at_least("n_emitters", n_emitters, 1)
-    at_least("batch_size", batch_size, 2 * n_emitters)
-    if not sigma0 > 0:
-        raise InvalidInput(f"sigma0 is {sigma0}; give more than 0")
-    start = problem.random_solutions(1, stream(seed, "initial"))[0]
-    shares = [(batch_size + i) // n_emitters for i in range(n_emitters)]
-    if es == "lm_ma_es" and max(shares) > problem.n_parameters:
-        raise InvalidInput(
-            f"lm_ma_es cannot draw {max(shares)} solutions of {problem.n_parameters} parameters; "
-            "give a smaller batch_size, more n_emitters or another es"
-        )
-    return [
-        EvolutionStrategyEmitter(
-            archive,
-            x0=start,
-            sigma0=sigma0,
-            es=es,
-            batch_size=share,
-            seed=derived_seed(seed, "emitter", i),
-            **rules,
-        )
-        for i, share in enumerate(shares)
-    ]

@@ -36,7 +36,7 @@ def to_ribs(stored: StoredArchive) -> Any:
 def _empty(geometry: Geometry, n_parameters: int, extra: dict[str, Any]) -> Any:
     from ribs.archives import CVTArchive, ProximityArchive
 
-    from qdbench.algorithms.ribs import ExactGrid
+    from qdbench.algorithms.ribs_parts import ExactGrid
 
     class ExactCvt(CVTArchive):
         """A CVT of pyribs with exactly qdbench's cells: distances are between normalised descriptors."""
