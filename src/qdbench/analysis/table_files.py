@@ -82,7 +82,8 @@ def estimates_csv(comparison: Comparison) -> str:
 def pairs_csv(comparison: Comparison) -> str:
     """Return all tests as CSV, one per line, with all digits; those over all tasks first.
 
-    `difference` is that of the normalised scores, which only tests over all tasks have.
+    Their metric is the primary one of every task; two are joined by a slash. Only they have a `difference`,
+    which is that of the normalised scores.
     """
     header = (
         "task", "endpoint", "metric", "a", "b", "n_a", "n_b", "improvement", "ci_low", "ci_high", "p",
@@ -90,11 +91,13 @@ def pairs_csv(comparison: Comparison) -> str:
     )  # fmt: skip
     intervals = {task.task: task.interval for task in comparison.tasks}
     rows: list[Row] = []
-    for over in comparison.aggregate.pairs if comparison.aggregate else ():
+    aggregate = comparison.aggregate
+    metric = "/".join(dict.fromkeys(aggregate.metrics.values())) if aggregate else ""
+    for over in aggregate.pairs if aggregate else ():
         n_a, n_b = (sum(sizes) for sizes in zip(*over.sizes, strict=True))
         found = (over.improvement, over.low, over.high, over.p, over.p_holm)
         apart = (over.difference, over.difference_low, over.difference_high)
-        who = ("all", "primary", NORMALISED, over.a, over.b, n_a, n_b)
+        who = ("all", "primary", metric, over.a, over.b, n_a, n_b)
         rows.append((*who, *found, *apart, nan, nan, comparison.on))
     for pair in comparison.pairs:
         endpoint = "primary" if pair.primary else "exploratory"
