@@ -15,8 +15,10 @@ demo: $(VENV)/ready
 	@echo; $(QDBENCH) references findings
 	@echo; echo "Results are in $(DEMO): open report.html to watch the robots walk; archive.png is one archive, runs/ has all data."
 
-# Every check: lint, types, documentation, tests.
-check: lint types docs test
+# Every check: lint, types and documentation at the same time, then the tests.
+check: $(VENV)/ready
+	$(MAKE) --jobs=3 --output-sync=target lint types docs
+	$(MAKE) test
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .
