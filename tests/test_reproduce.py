@@ -9,7 +9,7 @@ import pytest
 
 import qdbench
 from conftest import ROOT
-from qdbench import InvalidInput
+from qdbench import InvalidInput, QdbenchError
 from qdbench.archives.archive import Archive
 from qdbench.archives.geometry import Geometry
 from qdbench.cli.reproduce import reproduce
@@ -20,6 +20,7 @@ from qdbench.paper.protocol import CONTENDERS, OFFICIAL, SCALES, Scale
 from qdbench.paper.reproduce import jobs_of
 from qdbench.paper.reproduce import reproduce as reproduced
 from qdbench.store.corrections_file import Corrections
+from qdbench.store.locks import locked
 
 TINY = Scale(evaluations=96, episode_length=5, replications=2, corrections=2, reevaluations=2, batch_size=48)
 
@@ -56,6 +57,36 @@ def test_it_runs_corrects_compares_draws_and_judges_and_then_continues(
     told = capsys.readouterr().err.splitlines()
     assert [line for line in told if f"{runs[0]}" in line] == [line for line in told if "skipped:" in line]
     assert len(told) == len(set(told))  # every run that was left out is named once
+
+
+def test_other_studies_may_share_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same task with other networks, other algorithms, other seeds: none of them is its own."""
+    monkeypatch.setitem(protocol.SCALES, "smoke", TINY)
+    monkeypatch.setattr("qdbench.reports.style.DPI", 50)
+    monkeypatch.setattr("qdbench.reports.style.FORMATS", ("png",))
+    small, usual = (qdbench.make("ant_omni", episode_length=5, hidden=hidden) for hidden in ((8,), (64, 64)))
+    runs = tmp_path / "runs"
+    for task, algorithm, seed, out in (
+        (small, "map_elites", 0, runs / "hidden-8"),
+        (usual, "me_random", 0, runs),
+        (usual, "random_search", 7, runs),
+    ):
+        qdbench.run(task, algorithm, seed=seed, evaluations=96, batch_size=48, out=out, workers=1)
+    theirs = runs / "ant_omni/map_elites/seed-1"
+    theirs.mkdir(parents=True)
+    with locked(theirs):
+        reproduce(scale="smoke", out=tmp_path, replays=False)
+        assert "1 of 8 runs are in progress elsewhere." in capsys.readouterr().out
+        with pytest.raises(QdbenchError, match="in progress elsewhere"):
+            reproduced("smoke", out=tmp_path, workers=1)
+    assert not (tmp_path / "findings.md").exists()
+    found = reproduced("smoke", out=tmp_path, workers=1, replays=False)
+    seeds = {variant.label: [run.seed for run in variant.runs] for _, variant in found.measured.variants}
+    assert seeds == {contender.label: [0, 1] for contender in CONTENDERS}
+    variants = [runs / "ant_omni" / label for label in seeds]
+    assert f"qdbench compare {' '.join(map(str, variants))}" in found.page.read_text()
 
 
 def test_an_archive_is_corrected_no_oftener_than_needed(

@@ -39,18 +39,18 @@ def reproduce(
     """Repeat the paper's experiment: run, correct, compare, plot, and judge its findings.
 
     Algorithms: MAP-Elites, CVT-MAP-Elites and random search with two initialisations. Task: ant_omni.
-    After an interruption, the same command continues.
+    After an interruption, the same command continues. Several processes with the same command share the runs.
     """
-    from qdbench.paper.protocol import REPRODUCED_TASK
-    from qdbench.paper.reproduce import RUNS, Where, folder_of, judge, make_runs
+    from qdbench.paper.reproduce import Where, folder_of, judge, make_runs, runs_of
 
     def say(sentence: str) -> None:
         terminal.out.print(sentence, soft_wrap=True)
 
     folder = folder_of(scale, out)
     how = Where(workers, jobs, on, elsewhere, checkpoint_every)
-    make_runs(scale, folder, how, say=say, carry_out=carry_out)
-    runs = measured([folder / RUNS], [REPRODUCED_TASK], "fixed", "own")
+    if not make_runs(scale, folder, how, say=say, carry_out=carry_out):
+        return
+    runs = measured(runs_of(scale, folder), None, "fixed", "own")
     found = judge(runs, folder, filmed(runs) if replays else None)
     print_comparison(found.comparison)
     print_figures(found.measured, found.figures)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from qdbench.algorithms.registry import configure
 from qdbench.analysis.compare import Comparison, compare
 from qdbench.analysis.measured import Measured, Progress, measure
 from qdbench.checks import checked_flag, checked_function, checked_path
-from qdbench.errors import QdbenchError
+from qdbench.errors import InvalidInput, QdbenchError
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.iterations import OnIteration, also_telling
 from qdbench.experiments.launchers import launcher_for
@@ -88,8 +88,9 @@ def reproduce(
     checked_function("progress", progress)
     replays = checked_flag("replays", replays)
     how = Where(workers, jobs, on, checked_flag("elsewhere", elsewhere), checkpoint_every)
-    make_runs(scale, folder, how, say=say)
-    measured = measure(folder / RUNS, tasks=[REPRODUCED_TASK], progress=progress)
+    if not make_runs(scale, folder, how, say=say):
+        raise InvalidInput("some runs are in progress elsewhere; give the same call when they are finished")
+    measured = measure(runs_of(scale, folder), progress=progress)
     return judge(measured, folder, film_page(measured, lambda done, total: None) if replays else None)
 
 
@@ -109,8 +110,8 @@ class Where:
     checkpoint_every: float = 30.0
 
 
-def make_runs(scale: str, folder: Path, how: Where, *, say: Say, carry_out: CarryOut | None = None) -> None:
-    """Make all runs of the experiment, by `carry_out` if it is given."""
+def make_runs(scale: str, folder: Path, how: Where, *, say: Say, carry_out: CarryOut | None = None) -> bool:
+    """Make all runs of the experiment, by `carry_out` if it is given. Return whether all are finished."""
     require_matplotlib()  # fail now, not after all the runs
     chosen = scale_of(scale)
     checked_function("say", say)
@@ -130,10 +131,30 @@ def make_runs(scale: str, folder: Path, how: Where, *, say: Say, carry_out: Carr
     ) as settings:
         say(estimate(chosen, jobs, settings))
         (carry_out or make_all)(jobs, settings)
+    return all_finished(jobs, say)
+
+
+def all_finished(jobs: Sequence[Job], say: Say) -> bool:
+    """Return whether all runs are finished; if not, say that another process is making some of them."""
+    records = [RunFolder(job.path).read_record() for job in jobs]
+    left = [record for record in records if record is None or record.status != "finished"]
+    if left:
+        say(
+            f"{len(left)} of {len(jobs)} runs are in progress elsewhere. The same command compares the "
+            "results when all are finished."
+        )
+    return not left
+
+
+def runs_of(scale: str, folder: Path) -> list[Path]:
+    """Return the folders of the experiment's runs; the folder may have others, of other studies."""
+    return [job.path for job in jobs_of(scale_of(scale), folder / RUNS)]
 
 
 def judge(measured: Measured, folder: Path, replays: Replays | None = None) -> Reproduction:
     """Compare, plot and judge the runs of the experiment, and write everything into a folder."""
+    variants = dict.fromkeys(one.run.path.parent for _, one in measured.runs)
+    measured = replace(measured, results=tuple(variants))
     comparison = compare(measured, out=folder)
     (task,) = measured.tasks
     values = replications(task)

@@ -32,7 +32,7 @@ from qdbench.experiments.runs import check_jobs
 from qdbench.experiments.where import settings_on
 from qdbench.paper.durations import expected_seconds, in_words
 from qdbench.paper.references import usable_references
-from qdbench.paper.reproduce import RUNS, CarryOut, Say, make_all
+from qdbench.paper.reproduce import RUNS, CarryOut, Say, all_finished, make_all
 from qdbench.paper.suite_scales import SuiteScale, seeds_kind, suite_scale, suite_tasks
 from qdbench.reports.commands import seeds_text
 from qdbench.reports.first_screen import First
@@ -40,7 +40,6 @@ from qdbench.reports.page import film_page, write_page
 from qdbench.reports.style import require_matplotlib, save_figure
 from qdbench.reports.suite_figure import suite_figure
 from qdbench.store.files import require_folder, write_text
-from qdbench.store.folder import RunFolder
 from qdbench.store.record import CorrectionPlan, Target, variant_label
 from qdbench.store.reference_file import References
 from qdbench.tasks.registry import make
@@ -257,18 +256,7 @@ def make_suite_runs(plan: SuitePlan, settings: Settings, say: Say, carry_out: Ca
     carry_out(jobs, settings)
     if total:
         say(f"The runs took {in_words(time.perf_counter() - start)}; {in_words(total)} were announced.")
-    left = [job for job in jobs if not _is_finished(job.path)]
-    if left:
-        say(
-            f"{len(left)} of {len(jobs)} runs are in progress elsewhere. The same command compares the "
-            "results when all are finished."
-        )
-    return not left
-
-
-def _is_finished(path: Path) -> bool:
-    record = RunFolder(path).read_record()
-    return record is not None and record.status == "finished"
+    return all_finished(jobs, say)
 
 
 def measure_suite(plan: SuitePlan, progress: Progress) -> Measured:
