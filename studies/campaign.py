@@ -5,8 +5,9 @@ Studies made of runs have the sub-commands `run` and `table`. Start them from th
 
     python -m studies.discrimination run --out results/standard
 
-Interrupted, the same command continues. Finished runs are skipped. A task with its own options lies directly
-in the folder, so all studies can share one, and no run is made twice.
+Interrupted, the same command continues. Finished runs are skipped. Several processes with the same command
+share the runs. A task with its own options lies directly in the folder, so all studies can share one, and no
+run is made twice.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,10 @@ import qdbench
 from qdbench.analysis.collect import collect
 from qdbench.analysis.measured import MeasuredTask
 from qdbench.errors import QdbenchError
-from qdbench.paper.protocol import Contender, Scale
+from qdbench.experiments.one_run import ELSEWHERE
+from qdbench.paper.protocol import REPRODUCED_TASK, SCALES, Contender, Scale
 from qdbench.store.folder import RunFolder, run_path
+from qdbench.store.locks import InUse
 from qdbench.tasks.contract import Task
 
 STANDARD = Scale(evaluations=10_240, episode_length=250, replications=5, corrections=1, reevaluations=16)
@@ -85,14 +88,15 @@ def carry_out(planned: Sequence[Planned], workers: int | None = None) -> int:
     n_failed = 0
     for i, one in enumerate(planned, 1):
         start = time.perf_counter()
-        record = RunFolder(one.path).read_record()
-        before = "was finished, " if record is not None and record.status == "finished" else ""
         try:
+            record = RunFolder(one.path).read_record()
+            before = "was finished, " if record is not None and record.status == "finished" else ""
             one.carry_out(workers)
             told = f"{before}{time.perf_counter() - start:.0f} s"
         except QdbenchError as error:  # the others go on
-            n_failed += 1
-            told = f"FAILED: {error}"
+            elsewhere = isinstance(error.__cause__, InUse)
+            n_failed += not elsewhere
+            told = ELSEWHERE if elsewhere else f"FAILED: {error}"
         print(f"{i}/{len(planned)} {one.path}: {told}", flush=True)
     return n_failed
 
@@ -103,11 +107,23 @@ def sized(scale: Scale, chosen: argparse.Namespace) -> Scale:
     return replace(scale, **{name: getattr(chosen, name) for name in names if getattr(chosen, name, None)})
 
 
-def measured(folder: Path) -> MeasuredTask | None:
-    """Return the measurements of the only task in a folder; None if it has no finished run."""
-    if not folder.is_dir() or not collect([folder]).variants:
+def standard(task: str, scale: Scale) -> Scale:
+    """Return the scale of a task with its own options.
+
+    Of one task, `qdbench reproduce --scale laptop` goes on with the runs: it has more correction points.
+    """
+    more = scale.corrections and task == REPRODUCED_TASK
+    return replace(scale, corrections=SCALES["laptop"].corrections) if more else scale
+
+
+def measured(folder: Path, seeds: Container[int] | None = None) -> MeasuredTask | None:
+    """Return the measurements of the only task in a folder; None if it has no finished run of these seeds."""
+    variants = collect([folder]).variants if folder.is_dir() else ()
+    runs = [run for variant in variants for run in variant.runs]
+    paths = [run.path for run in runs if seeds is None or run.record.seed in seeds]
+    if not paths:
         return None
-    (task,) = qdbench.measure(folder).tasks
+    (task,) = qdbench.measure(paths).tasks
     return task
 
 

@@ -35,7 +35,6 @@ from qdbench.errors import QdbenchError
 from qdbench.metrics.metric import METRICS
 from qdbench.metrics.numbers import percent, significant
 from qdbench.metrics.scores import scores
-from qdbench.paper.protocol import REPRODUCED_TASK, SCALES
 from studies.campaign import (
     CONTENDERS,
     STANDARD,
@@ -51,6 +50,7 @@ from studies.campaign import (
     options_of_run,
     seed_list,
     sized,
+    standard,
     without_nan,
 )
 
@@ -80,7 +80,7 @@ def summary(runs: Path, tasks: Sequence[str], seeds: Sequence[int]) -> dict[str,
     for name in tasks:
         found[name] = {"missing": missing(runs / name, CONTENDERS, seeds)}
         try:
-            task = measured(runs / name)
+            task = measured(runs / name, seeds)
         except QdbenchError as error:  # the other tasks are shown
             found[name]["missing"].append(str(error))
             continue
@@ -341,16 +341,13 @@ def outwards(value: float, *, up: bool) -> str:
 def run(chosen: argparse.Namespace) -> int:
     """Make the runs of the study or of its pilot."""
     scale = sized(replace(STANDARD, corrections=chosen.corrections), chosen)
-    along = replace(scale, corrections=SCALES["laptop"].corrections) if scale.corrections else scale
     planned = [
         Planned(
             chosen.out,
             qdbench.make(task, episode_length=scale.episode_length),
             CONTENDERS[name],
             seed,
-            along
-            if task == REPRODUCED_TASK
-            else scale,  # `qdbench reproduce --scale laptop` goes on with them
+            standard(task, scale),
         )
         for task in chosen.tasks
         for seed in chosen.seeds

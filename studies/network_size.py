@@ -30,6 +30,7 @@ from studies.campaign import (
     measured,
     run_and_table,
     sized,
+    standard,
 )
 
 TASKS = ("walker_uni", "ant_omni")
@@ -119,7 +120,7 @@ def run(chosen: argparse.Namespace) -> int:
             qdbench.make(task, episode_length=scale.episode_length, hidden=hidden),
             CONTENDERS["map_elites"],
             seed,
-            scale,
+            standard(task, scale) if hidden == qdbench.TASKS[task].hidden else scale,
         )
         for seed in chosen.seeds
         for task in TASKS

@@ -17,6 +17,7 @@ import qdbench
 from conftest import ROOT
 from qdbench.analysis.measures import PlacedRun
 from qdbench.paper.protocol import Contender, Scale
+from qdbench.store.locks import locked
 from studies import before, campaign, discrimination, episode_length, network_size
 
 TINY = Scale(evaluations=96, episode_length=8, replications=2, corrections=1, reevaluations=2, batch_size=24)
@@ -95,6 +96,9 @@ def test_the_table_of_an_incomplete_campaign(
     assert found["walker_uni"]["verdicts"]["c"]["passes"] is None  # one pair of seeds only
     assert found["walker_uni"]["border"] is None
     _require_numbers(tiny, found["ant_omni"])
+    table(discrimination.parser(), tiny, "--tasks", "ant_omni", "--seeds", "1")
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ant_omni |")]
+    assert [line.split(" | ")[2] for line in rows[:6]] == ["1"] * 6
 
 
 def _require_numbers(tiny: Path, found: dict[str, Any]) -> None:
@@ -138,7 +142,7 @@ def test_one_inconsistent_task_does_not_hide_the_others(
     for name in TASKS:
         copytree(tiny / name, tmp_path / name)
     other = qdbench.make("ant_omni", episode_length=9)
-    qdbench.run(other, "map_elites", seed=5, evaluations=96, out=tmp_path, workers=1, batch_size=24)
+    qdbench.run(other, "map_elites", seed=2, evaluations=96, out=tmp_path, workers=1, batch_size=24)
     table(discrimination.parser(), tmp_path, "--tasks", *TASKS)
     said = capsys.readouterr().out
     assert "| walker_uni | map_elites | 2 |" in said
@@ -239,6 +243,17 @@ def test_a_failed_run_does_not_stop_the_others(
     assert second.endswith(" s")
 
 
+def test_a_run_of_another_process_is_left_to_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task, some = qdbench.make("hopper_uni", episode_length=5), campaign.CONTENDERS["random_search"]
+    planned = [campaign.Planned(tmp_path, task, some, seed, TINY) for seed in (0, 1)]
+    planned[0].path.mkdir(parents=True)
+    with locked(planned[0].path):
+        assert campaign.carry_out(planned, 1) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.endswith(": in progress elsewhere")
+    assert second.endswith(" s")
+
+
 def test_network_sizes_share_the_runs_of_the_standard_campaign(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -257,6 +272,11 @@ def test_network_sizes_share_the_runs_of_the_standard_campaign(
     ]
     assert [row[:4] for row in rows] == expected
     assert (tmp_path / "figure.png").stat().st_size > 5000
+    run(parser, "run", tmp_path, "--seeds", "0")  # the first in its folder: the same correction points
+    for name in network_size.TASKS:
+        both = [qdbench.load(out / name / "map_elites/seed-0") for out in (tiny, tmp_path)]
+        points = [one.corrections and [at.evaluations for at in one.corrections.points] for one in both]
+        assert points[0] == points[1] == ([48, 72, 96] if name == "ant_omni" else [96])
 
 
 def test_losses_against_episode_length_fill_and_reevaluations(
