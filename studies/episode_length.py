@@ -4,8 +4,9 @@
     python -m studies.episode_length table --runs results/standard --png episode_length.png
 
 The task keeps the width of its cells in metres at any episode length. All lengths have the same number of
-evaluations, fewer than the standard. Fill: random subsets of the final elites are put into a corrected
-archive of their own. N: only the first N re-evaluations of every elite are used.
+evaluations, fewer than the standard. Fill: a random part of the final elites is put into a corrected archive.
+Its expected loss is computed exactly, if all replications have so many elites. N: only the first N
+re-evaluations of every elite are used.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 import qdbench
 from qdbench.analysis.measured import MeasuredRun
 from qdbench.analysis.measures import PlacedRun
-from qdbench.metrics.robustness import Reevaluations, corrected_archive, losses
+from qdbench.metrics.rarefied import rarefied_losses
+from qdbench.metrics.returns import Elites as Stored
+from qdbench.metrics.returns import returned
+from qdbench.metrics.robustness import by_samples, losses
 from qdbench.metrics.scores import scores
 from studies.campaign import (
     CONTENDERS,
@@ -41,8 +44,6 @@ from studies.campaign import (
 TASK = "ant_omni"
 LENGTHS = (125, 250, 500, 1000)
 SCALE = replace(STANDARD, evaluations=5_120, reevaluations=32)
-SUBSETS = 20
-"""Random subsets per size."""
 FILLS = (30, 60, 120, 240, 480, 960)
 COUNTS = (1, 2, 4, 8, 16, 32)
 SHOWN = ("coverage loss", "QD score loss", "return rate")
@@ -51,42 +52,29 @@ Triple = tuple[float, float, float]
 
 
 class Elites:
-    """The final elites of a run with their re-evaluations, those with an invalid one left out."""
+    """The final elites of a run with their re-evaluations. One with an invalid re-evaluation is lost."""
 
     def __init__(self, run: MeasuredRun, bounds: tuple[float, float]) -> None:
         placed = PlacedRun(qdbench.load(run.run.path))
         point = placed.run.final_point
         assert point is not None, "all runs of this study are corrected"
-        again = placed.reevaluations(point)
-        left = ~np.isnan(again.fitness).any(axis=1)
         self.geometry, self.bounds = placed.geometry, bounds
-        self.fitness, self.cells = point.fitness[left], point.cells[left]
-        self.again = again.valid()
+        self.fitness, self.again = point.fitness, placed.reevaluations(point)
+        self.back = returned(self.geometry, Stored(point.fitness, point.descriptors), self.again)
 
     def __len__(self) -> int:
         return len(self.fitness)
 
-    def lost(self, rows: NDArray[np.int64], n: int) -> Triple:
-        """Return losses and return rate of some of the elites, with their first `n` re-evaluations."""
-        some = Reevaluations(self.again.fitness[rows, :n], self.again.descriptors[rows, :n])
-        after = corrected_archive(self.geometry, some).elites.fitness
-        found = losses(scores(self.fitness[rows], self.bounds), scores(after, self.bounds))
-        places = self.geometry.cells(some.descriptors.reshape(-1, some.descriptors.shape[2]))
-        returned = places.reshape(some.fitness.shape) == self.cells[rows, None]
-        return found.coverage, found.qd_score, float(returned.mean())
-
-    def all_lost(self, n: int) -> Triple:
-        """Return the same for all elites."""
-        return self.lost(np.arange(len(self)), n)
+    def lost(self, n: int) -> Triple:
+        """Return losses and return rate with the first `n` re-evaluations."""
+        (after,) = by_samples(self.geometry, self.again, self.bounds, [n])
+        found = losses(scores(self.fitness, self.bounds), after)
+        return found.coverage, found.qd_score, float(self.back[:, :n].mean())
 
     def thinned(self, m: int) -> Triple:
-        """Return the mean over random subsets of `m` elites; NaN if there are fewer."""
-        if m > len(self):
-            return np.nan, np.nan, np.nan
-        rng = qdbench.stream(0, "subsets", m)
-        drawn = [rng.choice(len(self), m, replace=False) for _ in range(SUBSETS)]
-        found = np.mean([self.lost(rows, self.again.n_samples) for rows in drawn], axis=0)
-        return tuple(found.tolist())
+        """Return the expected losses of `m` elites drawn at random, and their return rate."""
+        (found,) = rarefied_losses(self.geometry, self.fitness, self.again, self.bounds, [m])
+        return found.coverage, found.qd_score, float(self.back.mean())
 
 
 def folder_of(out: Path, length: int) -> Path:
@@ -114,9 +102,9 @@ Table = dict[int, dict[int, list[Interval]]]
 
 
 def by_fill(found: dict[int, list[Elites]]) -> Table:
-    """Return losses and return rate of random subsets."""
+    """Return losses and return rate of a part of the elites; of fewer than all replications would mislead."""
     return {
-        length: {m: over_seeds([one.thinned(m) for one in some]) for m in FILLS}
+        length: {m: over_seeds([one.thinned(m) for one in some]) for m in FILLS if m <= min(map(len, some))}
         for length, some in found.items()
     }
 
@@ -124,9 +112,7 @@ def by_fill(found: dict[int, list[Elites]]) -> Table:
 def by_count(found: dict[int, list[Elites]]) -> Table:
     """Return losses and return rate with fewer re-evaluations."""
     return {
-        length: {
-            n: over_seeds([one.all_lost(n) for one in some]) for n in COUNTS if n <= some[0].again.n_samples
-        }
+        length: {n: over_seeds([one.lost(n) for one in some]) for n in COUNTS if n <= some[0].again.n_samples}
         for length, some in found.items()
     }
 
@@ -138,7 +124,7 @@ def as_tables(found: dict[int, list[Elites]]) -> str:
             str(length),
             str(len(some)),
             interval(np.array([float(len(one)) for one in some])).words(",.4g"),
-            *_words(over_seeds([one.all_lost(one.again.n_samples) for one in some])),
+            *_words(over_seeds([one.lost(one.again.n_samples) for one in some])),
         ]
         for length, some in found.items()
     ]
@@ -148,7 +134,6 @@ def as_tables(found: dict[int, list[Elites]]) -> str:
             [str(length), str(x), *_words(values)]
             for length, line in numbers.items()
             for x, values in line.items()
-            if not np.isnan(values[0].mean)
         ]
         parts.append(markdown(["episode length", title, *SHOWN], rows))
     missing = [str(length) for length in LENGTHS if length not in found]

@@ -16,7 +16,9 @@ import pytest
 import qdbench
 from conftest import ROOT
 from qdbench.analysis.measures import PlacedRun
+from qdbench.metrics.robustness import Reevaluations
 from qdbench.paper.protocol import Contender, Scale
+from qdbench.store.corrections_file import CorrectionPoint
 from qdbench.store.locks import locked
 from studies import before, campaign, discrimination, episode_length, network_size
 
@@ -293,21 +295,29 @@ def test_losses_against_episode_length_fill_and_reevaluations(
     said = capsys.readouterr().out
     assert said.endswith("Not finished: episode length 70\n")
     assert (tmp_path / "figure.png").stat().st_size > 5000
+    original = PlacedRun.reevaluations
+
+    def first_is_lost(self: PlacedRun, point: CorrectionPoint) -> Reevaluations:
+        again = original(self, point)
+        fitness, descriptors = again.fitness.copy(), again.descriptors.copy()
+        fitness[0, 1] = descriptors[0, 1] = np.nan
+        return Reevaluations(fitness, descriptors)
+
+    monkeypatch.setattr(PlacedRun, "reevaluations", first_is_lost)
     elites = episode_length.elites(tmp_path)[30]
     for one, measured in zip(
         elites, qdbench.measure(tmp_path / "episode_length-30").tasks[0].measured_runs, strict=True
     ):
-        all_lost = one.all_lost(2)
-        assert all_lost[0] == pytest.approx(measured.values["coverage_loss"])
-        assert all_lost[1] == pytest.approx(measured.values["qd_score_loss"])
-        assert one.all_lost(1)[0] <= 1
-        back = [
-            [one.geometry.cells(place[None])[0] == cell for place in places]
-            for places, cell in zip(one.again.descriptors, one.cells, strict=True)
-        ]
-        assert all_lost[2] == pytest.approx(np.mean(back))
-        assert one.thinned(1)[0] == 0  # alone, none is displaced
-        assert np.isnan(one.thinned(len(one) + 1)).all()
+        values = [measured.values[name] for name in ("coverage_loss", "qd_score_loss", "return_rate")]
+        assert measured.values["lost_elites"] == 1
+        assert one.lost(2) == pytest.approx(values)
+        assert one.thinned(len(one)) == pytest.approx(values)
+        assert one.thinned(1)[0] == pytest.approx(1 / len(one))  # alone, none is displaced
+        assert one.lost(1)[2] == one.back[:, 0].mean()
+    for numbers in (episode_length.by_fill({30: elites}), episode_length.by_count({30: elites})):
+        assert not any(np.isnan(value.mean) for values in numbers[30].values() for value in values)
+    monkeypatch.setattr(episode_length, "FILLS", (2, min(map(len, elites)) + 1))
+    assert list(episode_length.by_fill({30: elites})[30]) == [2]  # not all replications have so many
 
 
 def test_files_read_without_the_task_give_the_same_numbers(tiny: Path) -> None:
