@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdbench import Grid
+from qdbench.metrics.returns import Elites as Stored
+from qdbench.metrics.returns import returned
+from qdbench.metrics.robustness import Reevaluations
 from qdbench.metrics.scores import scores
 from qdbench.paper.protocol import Contender
 from studies.campaign import CONTENDERS, STANDARD, Values, command, options_of_run, seed_list, sized
@@ -54,9 +58,19 @@ class OldRun:
     path: Path
 
     @cached_property
+    def record(self) -> dict[str, Any]:
+        """What run.json says; nothing if there is none."""
+        path = self.path / "run.json"
+        found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        return found
+
+    @property
+    def is_finished(self) -> bool:
+        return self.record.get("status") == "finished"
+
+    @property
     def task(self) -> dict[str, Any]:
-        """What run.json says about the task."""
-        found: dict[str, Any] = json.loads((self.path / "run.json").read_text())["task"]
+        found: dict[str, Any] = self.record["task"]
         return found
 
     @cached_property
@@ -71,13 +85,12 @@ class OldRun:
         return {name: np.array([row[name] for row in rows], np.float64) for name in rows[0]}
 
     @cached_property
-    def again(self) -> tuple[NDArray[np.int64], Values, Values]:
-        """Cells of the final elites, and their re-evaluations; elites with an invalid one are left out."""
+    def again(self) -> tuple[Stored, Reevaluations]:
+        """The final elites and their re-evaluations."""
         with np.load(self.path / "corrected.npz") as file:
-            rows, before = file["point_0_rows"], file["point_0_descriptors"]
-            fitness, descriptors = file["fitness"][rows], file["descriptors"][rows]
-        valid = np.isfinite(fitness).all(axis=1)
-        return self.grid.cells(before[valid]), fitness[valid], descriptors[valid]
+            rows = file["point_0_rows"]
+            elites = Stored(file["point_0_fitness"], file["point_0_descriptors"])
+            return elites, Reevaluations(file["fitness"][rows], file["descriptors"][rows])
 
     def stored(self) -> Elites:
         """Return the final elites, the best of every cell of the grid."""
@@ -86,14 +99,12 @@ class OldRun:
 
     def corrected(self) -> Elites:
         """Return the corrected archive: every elite at its mean descriptor, with its mean fitness."""
-        _, fitness, descriptors = self.again
-        return best_per_cell(self.grid.cells(descriptors.mean(axis=1)), fitness.mean(axis=1))
+        fitness, descriptors = self.again[1].valid().means()
+        return best_per_cell(self.grid.cells(descriptors), fitness)
 
     def return_rate(self) -> float:
         """Return the share of re-evaluations in the elite's own cell."""
-        cells, fitness, descriptors = self.again
-        places = self.grid.cells(descriptors.reshape(fitness.size, -1)).reshape(fitness.shape)
-        return float((places == cells[:, None]).mean())
+        return float(returned(self.grid, *self.again).mean())
 
     def row(self, seed: int) -> dict[str, float]:
         """Return what the study shows of a run."""
@@ -123,13 +134,13 @@ def summary(runs: Path, tasks: Sequence[str], seeds: Sequence[int]) -> dict[str,
     """Return all numbers of the study, by task, in the form of studies/discrimination.py."""
     found = {}
     for task in tasks:
-        paths = {
-            (name, seed): runs / task / contender.label / f"seed-{seed}"
+        planned = {
+            (name, seed): OldRun(runs / task / contender.label / f"seed-{seed}")
             for name, contender in CONTENDERS.items()
             for seed in seeds
         }
-        done = {key: OldRun(path) for key, path in paths.items() if (path / "corrected.npz").exists()}
-        missing = [f"{name}, seed {seed}" for name, seed in paths if (name, seed) not in done]
+        done = {key: run for key, run in planned.items() if run.is_finished}
+        missing = [f"{name}, seed {seed}" for name, seed in planned if (name, seed) not in done]
         found[task] = {"missing": missing, **(of_task(done) if done else {})}
     return found
 
@@ -189,7 +200,8 @@ def options_of(contender: Contender) -> list[str]:
 
 def run(chosen: argparse.Namespace) -> int:
     """Make the runs with the old code; finished ones are skipped by it."""
-    return sum(subprocess.run(words).returncode != 0 for words in commands(chosen))
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # its own code
+    return sum(subprocess.run(words, env=environment).returncode != 0 for words in commands(chosen))
 
 
 def picture(chosen: argparse.Namespace) -> None:

@@ -340,6 +340,37 @@ def test_files_read_without_the_task_give_the_same_numbers(tiny: Path) -> None:
         assert found.corrected()[1] == pytest.approx(archive.elites.fitness[order])
 
 
+def test_old_runs_with_invalid_reevaluations_and_unfinished_ones(tiny: Path, tmp_path: Path) -> None:
+    copytree(tiny / "walker_uni/map_elites", tmp_path / "walker_uni/map_elites")
+    first, second = (tmp_path / f"walker_uni/map_elites/seed-{seed}" for seed in (0, 1))
+    record = json.loads((second / "run.json").read_text())
+    (second / "run.json").write_text(json.dumps(record | {"status": "running"}))
+    with np.load(first / "corrected.npz") as file:
+        arrays = dict(file)
+    row = arrays["point_0_rows"][0]
+    arrays["fitness"][row, 1] = arrays["descriptors"][row, 1] = np.nan
+    np.savez(first / "corrected.npz", **arrays)
+    (found,) = before.summary(tmp_path, ["walker_uni"], [0, 1]).values()
+    assert "map_elites, seed 1" in found["missing"]
+    expected = qdbench.measure(first).tasks[0].measured_runs[0].values
+    columns = found["contenders"]["map_elites"]
+    assert columns["seed"] == [0]
+    assert columns["return_rate"] == [pytest.approx(expected["return_rate"])]
+    assert len(before.OldRun(first).corrected()[0]) == expected["corrected_coverage"]
+
+
+def test_the_old_code_makes_the_old_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command, told = tmp_path / ".venv/bin/qdbench", tmp_path / "told"
+    command.parent.mkdir(parents=True)
+    command.write_text(f'#!/bin/sh\necho "${{PYTHONPATH-its own}} $3 $4" >> {told}\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PYTHONPATH", "ours")
+    chosen = ["--out", str(tmp_path / "runs"), "--tasks", "walker_uni", "--seeds", "0"]
+    assert campaign.command(before.parser(), ["run", str(tmp_path), *chosen]) == 0
+    algorithms = [contender.algorithm for contender in campaign.CONTENDERS.values()]
+    assert told.read_text().splitlines() == [f"its own --algorithm {name}" for name in algorithms]
+
+
 def test_the_picture_of_before_and_after(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(before, "PICTURED", ("ant_omni",))
     folders = ["--runs", str(tiny), "--after", str(tiny)]
