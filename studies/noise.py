@@ -4,7 +4,7 @@
     python -m studies.noise table --runs results/noise --png docs/images/noise.png --json results/noise.json
 
 The tasks are noisy arms, whose truth is known. Each is run on its own grid of 100 × 100 cells, and on one of
-25 × 25: the first has 10 evaluations per cell, the second 164. On robots, corrected, if there is time:
+25 × 25: the first has 10 evaluations per cell, the second 164. On robots, corrected (docs/noise.md):
 
     python -m studies.noise run --out results/noise-robots --tasks walker_uni --seeds 0-4
     python -m studies.noise run --out results/noise-robots --tasks ant_omni --seeds 0-4 --k 8
@@ -49,7 +49,7 @@ SAMPLED, DEEP = ("me_sampling", "me_weighted", "me_delta"), ("deep_grid", "extra
 
 
 def contenders(names: list[str], k: int | None) -> list[Contender]:
-    """Return the algorithms; `k` is another number of samples, or another depth, where it is large."""
+    """Return the algorithms; `k` is another number of samples or another depth, of those with many."""
     found = []
     for name in names:
         option = "samples" if name in SAMPLED else "depth" if name in DEEP else ""
@@ -86,7 +86,10 @@ def _typed(contender: Contender) -> Contender:
     return replace(contender, settings=numbers)
 
 
-METRICS = ("coverage", "qd_score", "corrected_qd_score", "true_qd_score", "true_coverage")
+METRICS = (
+    "coverage", "qd_score", "corrected_coverage", "corrected_qd_score", "qd_score_loss", "true_qd_score",
+    "true_coverage", "seconds",
+)  # fmt: skip
 
 
 def read(folder: Path) -> dict[str, dict[str, Interval]]:
@@ -94,21 +97,22 @@ def read(folder: Path) -> dict[str, dict[str, Interval]]:
     found = measured(folder)
     if found is None:
         return {}
-    names = (*METRICS, "seconds")
+    unknown = {"seconds": np.nan} if found.no_times else {}
     return summary(
         {
-            variant.label: {name: np.array([one.values[name] for one in variant.runs]) for name in names}
+            variant.label: {
+                name: np.array([(one.values | unknown)[name] for one in variant.runs]) for name in METRICS
+            }
             for variant in found.variants
         }
     )
 
 
 def summary(values: dict[str, dict[str, Values]]) -> dict[str, dict[str, Interval]]:
-    """Return means with intervals; also the loss, and the difference to MAP-Elites in the true score."""
+    """Return means with intervals; also the difference to MAP-Elites, in the true score if it is known."""
     found: dict[str, dict[str, Interval]] = {}
     for label, columns in values.items():
         found[label] = {name: interval(column) for name, column in columns.items()}
-        found[label]["lost"] = interval(1 - columns["corrected_qd_score"] / columns["qd_score"])
         found[label]["n"] = Interval(len(columns["qd_score"]), np.nan, np.nan)
         if BASE in values:
             known = np.isfinite(columns["true_qd_score"]).all()
@@ -123,29 +127,32 @@ def table(chosen: argparse.Namespace) -> None:
     for name, found in results.items():
         print(f"\n{name}\n")
         order = sorted(found, key=lambda label: -_score(found[label]).mean)
+        shown = columns_of(found)
         rows = [
             [
                 label,
-                *(
-                    found[label][name].words(",.0f")
-                    for name in ("qd_score", "corrected_qd_score", "true_qd_score")
-                ),
-                found[label]["true_coverage"].words(",.0f"),
-                found[label]["lost"].words(".1%"),
-                found[label]["over"].words("+,.0f") if label != BASE and "over" in found[label] else "-",
-                f"{found[label]['seconds'].mean:.1f}",
+                *(found[label][metric].words(form) for metric, form in shown.values()),
+                found[label]["over"].words("+,.4g") if label != BASE and "over" in found[label] else "-",
+                found[label]["seconds"].words(",.0f"),
                 f"{found[label]['n'].mean:.0f}",
             ]
             for label in order
         ]
-        header = ["algorithm", "QD score", "corrected", "true", "true coverage", "loss"]
-        header += [f"minus {BASE}", "seconds", "seeds"]
-        print(markdown(header, rows))
+        print(markdown(["algorithm", *shown, f"minus {BASE}", "seconds", "seeds"], rows))
     if chosen.json:
         plain = {t: {a: {m: vars(i) for m, i in v.items()} for a, v in f.items()} for t, f in results.items()}
         chosen.json.write_text(json.dumps(without_nan(plain), indent=1))
     if chosen.png:
         draw(results, chosen.png)
+
+
+def columns_of(found: dict[str, dict[str, Interval]]) -> dict[str, tuple[str, str]]:
+    """Return the metrics of a table by their titles, each with its format; of robots no truth is known."""
+    known = any(not np.isnan(one["true_qd_score"].mean) for one in found.values())
+    truth = {"true": "true_qd_score", "true coverage": "true_coverage"}
+    scores = {"QD score": "qd_score", "corrected": "corrected_qd_score"}
+    scores |= truth if known else {"corrected coverage": "corrected_coverage"}
+    return {title: (name, ",.4g") for title, name in scores.items()} | {"loss": ("qd_score_loss", ".1%")}
 
 
 def _score(found: dict[str, Interval]) -> Interval:
@@ -173,6 +180,8 @@ def draw(results: dict[str, dict[str, Interval]] | dict[str, Any], path: Path) -
             for metric, (label, marker, colour, inside) in marks.items():
                 values = [found[one][metric] for one in order]
                 means = np.array([value.mean for value in values])
+                if np.isnan(means).all():  # the truth of robots
+                    continue
                 ends = np.array([[v.mean - v.low, v.high - v.mean] for v in values]).T
                 panel.errorbar(
                     means, np.arange(len(order)), xerr=np.nan_to_num(ends), fmt=marker, color=colour, ms=4,
@@ -185,7 +194,9 @@ def draw(results: dict[str, dict[str, Interval]] | dict[str, Any], path: Path) -
             panel.grid(axis="x")
         for panel in list(figure.axes)[n:]:
             panel.remove()
-        figure.axes[0].legend(loc="lower right")
+        drawn = [panel.get_legend_handles_labels() for panel in figure.axes]
+        named = {label: handle for some in drawn for handle, label in zip(*some, strict=True)}
+        figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=len(named))
         figure.savefig(path, dpi=200)
 
 
@@ -203,7 +214,7 @@ def parser() -> argparse.ArgumentParser:
     running.add_argument("--tasks", nargs="+", default=list(ARMS), metavar="TASK")
     running.add_argument("--algorithms", nargs="+", default=list(ALGORITHMS), choices=ALGORITHMS)
     running.add_argument(
-        "--k", type=int, metavar="N", help="samples of me_…, depth of deep_grid and extract_me"
+        "--k", type=int, metavar="N", help=f"samples of {', '.join(SAMPLED)}; depth of {', '.join(DEEP)}"
     )
     running.set_defaults(action=run)
     reading.add_argument("--runs", type=Path, required=True, metavar="DIR")

@@ -35,7 +35,39 @@ def test_the_comparison_of_algorithms(tmp_path: Path, capsys: pytest.CaptureFixt
             values = [run.values["true_qd_score"] for run in variant.runs]
             shown_values: dict[str, Any] = found[folder.name][variant.label]["true_qd_score"]
             assert shown_values["mean"] == pytest.approx(np.mean(values))
-            assert f"{np.mean(values):,.0f}" in printed
+            assert f"{np.mean(values):,.4g}" in printed
+
+
+def test_the_comparison_on_robots(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, png = tmp_path / "runs", tmp_path / "noise.png"
+    sizes = ["--evaluations", "512", "--episode-length", "20", "--reevaluations", "2", "--seeds", "0-1"]
+    chosen = ["--tasks", "walker_uni", "--algorithms", "map_elites", "me_sampling", "deep_grid", "--k", "8"]
+    assert command(noise.parser(), ["run", "--out", str(out), *sizes, *chosen, "--workers", "1"]) == 0
+    variants = {one.label: one.runs for one in qdbench.measure(out).tasks[0].variants}
+    options = {label: runs[0].run.record.algorithm.options for label, runs in variants.items()}
+    assert (options["me_sampling-samples-8"]["samples"], options["deep_grid-depth-8"]["depth"]) == (8, 8)
+    capsys.readouterr()
+    assert command(noise.parser(), ["table", "--runs", str(out), "--png", str(png)]) == 0
+    _, _, _, head, _, *rows = capsys.readouterr().out.splitlines()
+    assert head.startswith(
+        "| algorithm | QD score | corrected | corrected coverage | loss | minus map_elites |"
+    )
+    cells = {row.split(" | ")[0].removeprefix("| "): row.split(" | ") for row in rows}
+    means = {}
+    for label, runs in variants.items():
+        names = ("qd_score", "corrected_qd_score", "corrected_coverage", "qd_score_loss", "seconds")
+        means[label] = {name: np.mean([run.values[name] for run in runs]) for name in names}
+        shown = [f"{means[label][name]:,.4g} (" for name in names[:3]]
+        assert all(map(str.startswith, cells[label][1:4], shown))
+        assert cells[label][4].startswith(f"{means[label]['qd_score_loss']:.1%} (")
+        assert cells[label][6].startswith(f"{means[label]['seconds']:,.0f} (")
+    assert list(cells) == sorted(means, key=lambda label: -means[label]["corrected_qd_score"])
+    more = means["deep_grid-depth-8"]["corrected_qd_score"] - means["map_elites"]["corrected_qd_score"]
+    assert cells["deep_grid-depth-8"][5].startswith(f"{more:+,.4g} (")
+    assert png.stat().st_size > 10_000
+    more_workers = ["run", "--out", str(out), *sizes[:-1], "2", *chosen, "--workers", "2"]
+    assert command(noise.parser(), more_workers) == 0
+    assert noise.read(out / "walker_uni")["map_elites"]["seconds"].words() == "-"  # not comparable
 
 
 def test_errors_against_the_truth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
