@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from noisy_runs import ALGORITHMS, noisy, run
 from qdbench import InvalidInput
 from qdbench.algorithms.registry import BUILT_IN, IN_EXTRAS
-from qdbench.analysis.measured import MeasuredTask, measure, sample_counts
+from qdbench.analysis.measured import SIZES, MeasuredRun, MeasuredTask, measure, sample_counts
 from qdbench.analysis.measures import PlacedRun, final, fixed_interval
 from qdbench.metrics.metric import CURVES
 from qdbench.metrics.robustness import by_samples, extrapolated
@@ -28,10 +28,12 @@ from qdbench.reports.figures import (
     draw_losses,
     draw_metric,
     draw_profiles,
+    in_order,
     paper_figure,
     self_normalised_figure,
 )
-from qdbench.reports.samples import limits, samples_band, samples_figure
+from qdbench.reports.samples import limits, samples_figure, shared_band
+from qdbench.reports.sizes import sizes_figure
 from qdbench.reports.style import looks, save_figure
 from qdbench.store.files import read_json
 from running import carry_out, rewrite
@@ -56,6 +58,11 @@ def looks_of(measured: MeasuredTask) -> dict[str, style.Look]:
     return looks(variant.label for variant in measured.variants)
 
 
+def along(one: MeasuredRun, name: str) -> NDArray[np.float64]:
+    """Return a column of metrics.csv, on the cells that the run is measured on."""
+    return one.run.metrics[f"grid_{name}" if one.has_other_cells else name]
+
+
 # What is measured
 
 
@@ -65,11 +72,11 @@ def test_by_samples_agrees_with_the_metrics_room(measured: MeasuredTask) -> None
     assert (sample_counts(50)[:4], sample_counts(50)[-1]) == ([1, 2, 3, 4], 50)
     for variant in measured.variants:
         for one in variant.runs:
-            point, corrections = one.run.final_point, one.run.corrections
+            point = one.run.final_point
             assert point is not None
-            assert corrections is not None
             assert one.corrected is not None
-            where, again = one.run.geometry, corrections.reevaluations(point)
+            placed = PlacedRun(one.run)
+            where, again = placed.geometry, placed.reevaluations(point)
             expected = by_samples(where, again, (-20.0, 10.0))
             got = one.corrected.by_samples
             np.testing.assert_array_equal(got.coverage, [score.coverage for score in expected])
@@ -78,7 +85,7 @@ def test_by_samples_agrees_with_the_metrics_room(measured: MeasuredTask) -> None
             np.testing.assert_array_equal(got.extrapolated.qd_score, limit.qd_score)
             np.testing.assert_array_equal(got.extrapolated.coverage, limit.coverage)
         corrected = variant.corrected
-        band = samples_band([one.by_samples for one in corrected], "qd_score")
+        band = shared_band([one.by_samples for one in corrected], "qd_score")
         by_hand = [[one.by_samples.qd_score[i] for one in corrected] for i in range(5)]
         np.testing.assert_allclose(band.middle, [np.median(values) for values in by_hand])
         assert limits(corrected, "qd_score") == [one.by_samples.extrapolated.qd_score for one in corrected]
@@ -86,8 +93,8 @@ def test_by_samples_agrees_with_the_metrics_room(measured: MeasuredTask) -> None
 
 def test_the_typical_replication_is_the_median_one(measured: MeasuredTask) -> None:
     for variant in measured.variants:
-        scores = sorted(float(one.run.metrics["qd_score"][-1]) for one in variant.runs)
-        assert variant.typical.run.metrics["qd_score"][-1] == scores[1]  # of four, the lower middle one
+        scores = sorted(float(along(one, "qd_score")[-1]) for one in variant.runs)
+        assert along(variant.typical, "qd_score")[-1] == scores[1]  # of four, the lower middle one
 
 
 def test_measuring_leaves_no_archive_behind(noisy_results: Path) -> None:
@@ -104,7 +111,7 @@ def test_the_pooled_interval_moves_scores_but_no_loss(noisy_results: Path, measu
     assert "the pooled interval of these runs [\N{MINUS SIGN}" in str(pooled.by)
     for here, there in zip(measured.variants, pooled.variants, strict=True):
         for one, other in zip(here.runs, there.runs, strict=True):
-            n, total = (one.run.metrics[name][-1] for name in ("coverage", "sum_fitness"))
+            n, total = (along(one, name)[-1] for name in ("coverage", "sum_fitness"))
             assert other.qd_score == pytest.approx((total - n * low) / (high - low))
             losses = [f"{name}_loss" for name in CURVES]
             assert not np.isnan([one.values[name] for name in losses]).any()
@@ -143,7 +150,7 @@ def test_curves_are_drawn_as_they_are(measured: MeasuredTask) -> None:
     draw_metric(axes, measured.variants, look, "coverage", "evaluations")
     for i, variant in enumerate(measured.variants):
         solid, dashed = axes.lines[2 * i : 2 * i + 2]
-        values = np.array([one.run.metrics["coverage"] for one in variant.runs])
+        values = np.array([along(one, "coverage") for one in variant.runs])
         np.testing.assert_array_equal(solid.get_xdata(), measured.runs[0].metrics["evaluations"])
         np.testing.assert_array_equal(solid.get_ydata(), np.median(values, axis=0))
         assert solid.get_drawstyle() == "steps-post"
@@ -170,7 +177,7 @@ def test_profiles_are_drawn_exactly(measured: MeasuredTask) -> None:
     axes: Any = Figure().add_subplot()
     draw_profiles(axes, measured.variants, looks_of(measured))
     for i, variant in enumerate(measured.variants):
-        before = [one.run.archive.fitness for one in variant.runs]
+        before = [PlacedRun(one.run).fitness for one in variant.runs]
         after = [one.fitness for one in variant.corrected]
         for line, fitness in zip(axes.lines[2 * i : 2 * i + 2], (before, after), strict=True):
             assert line.get_drawstyle() == "steps-pre"
@@ -261,7 +268,8 @@ def test_archives_of_all_dimensions_are_drawn(dimensions: int, tmp_path: Path) -
     save_figure(figure, tmp_path / "archives")
     assert n_colours(tmp_path / "archives.png") > 30
     said = texts(figure)
-    assert "are projected onto the task's grid: the fittest elite of each" in said
+    projected = "are projected onto the task's grid: the fittest elite of each" in said
+    assert projected == (dimensions > 2)  # a CVT
     for i, name in enumerate(names):  # only at the bottom, and only at the left
         assert said.count(name) == (len(ALGORITHMS) if i % 2 else 2)
 
@@ -403,3 +411,21 @@ def test_empty_archives_are_drawn_too(tmp_path: Path) -> None:
     assert "all archives are empty" in texts(paper_figure(found, looks_of(found)))
     with pytest.raises(InvalidInput, match="no two different fitness values"):
         measure(tmp_path, interval="pooled")
+
+
+def test_losses_by_size_are_those_of_the_metrics_room(measured: MeasuredTask) -> None:
+    figure = sizes_figure(measured, looks_of(measured))
+    assert "elites drawn at random" in texts(figure)
+    variants = in_order(measured.variants, looks_of(measured))
+    for panel, name in zip(figure.axes[:2], ("coverage", "qd_score"), strict=True):
+        for line, variant in zip(panel.lines, variants, strict=True):
+            smallest = min(len(PlacedRun(one.run).fitness) for one in variant.runs)
+            assert line.get_xdata().tolist() == [m for m in SIZES if m <= smallest]
+            for m, y in line.get_xydata():
+                expected = []
+                for one in variant.runs:
+                    placed, point = PlacedRun(one.run), one.run.final_point
+                    assert point is not None
+                    (lost,) = placed.rarefied(point, [int(m)])
+                    expected.append(getattr(lost, name))
+                assert y == pytest.approx(np.median(expected))

@@ -33,7 +33,7 @@ def test_figures_of_a_folder(cli: Cli, noisy_results: Path) -> None:
         f"noisy2: 2 algorithms, 3 runs; QD score on the task's fixed interval [{chr(0x2212)}20, 10]",
         *(
             f"Written: new/pictures/noisy2-{name}.{{png,svg,pdf}}"
-            for name in ("figure", "self-normalised", "archives", "samples", "spreads")
+            for name in ("figure", "self-normalised", "archives", "samples", "sizes", "spreads")
         ),
         "Next: qdbench report 'my results'",
     ]
@@ -42,7 +42,7 @@ def test_figures_of_a_folder(cli: Cli, noisy_results: Path) -> None:
     assert second.startswith(f"skipped: {damaged.parent.relative_to(cli.folder)}: ")
     assert "corrected.npz is damaged and was not used" in second
     files = sorted(path.name for path in (cli.folder / "new/pictures").iterdir())
-    names = ("archives", "figure", "samples", "self-normalised", "spreads")
+    names = ("archives", "figure", "samples", "self-normalised", "sizes", "spreads")
     assert files == sorted(f"noisy2-{n}.{e}" for n in names for e in ("pdf", "png", "svg"))
     assert min(path.stat().st_size for path in (cli.folder / "new/pictures").iterdir()) > 5_000
 

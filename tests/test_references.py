@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -168,7 +169,9 @@ def entry(shipped: Path, name: str) -> Any:
 def test_another_task_is_never_mixed_in(
     runs: Path, shipped: Path, tmp_path: Path, change: dict[str, Any], told: str
 ) -> None:
-    folder = changed(shipped, tmp_path / "refs", task=entry(shipped, "task") | change)
+    task_of_file = entry(shipped, "task") | change
+    of_file = [run | {"n_cells": prod(task_of_file["cells"])} for run in entry(shipped, "runs")]
+    folder = changed(shipped, tmp_path / "refs", task=task_of_file, runs=of_file)
     found = qdbench.compare(runs / "ant_omni/random_search", references=qdbench.references(folder))
     (task,) = found.tasks
     assert set(task.evaluations) == {"random_search", f"random_search{MARK}"}
@@ -283,6 +286,8 @@ def test_numbers_values_and_seeds_must_fit(shipped: Path, tmp_path: Path) -> Non
             {"ran_on": [7]},
             {"archive": "heap"},
             {"n_cells": 0},
+            {"n_cells": 2},
+            {"archive": "unstructured", "n_cells": None},
             {"along": {}},
             {"totals": {}},
         )

@@ -125,11 +125,11 @@ def test_every_run_has_a_row(page: tuple[Path, Element, Measured], results: Path
     assert tasks[0][2] == toy().fingerprint
 
 
-def test_a_first_figure_four_pictures_a_task_and_a_verdict(page: tuple[Path, Element, Measured]) -> None:
+def test_a_first_figure_five_pictures_a_task_and_a_verdict(page: tuple[Path, Element, Measured]) -> None:
     _, root, _ = page
     kinds = [str(img.attributes["src"]).split(";")[0] for img in root.all("img")]
-    assert len(kinds) == 9
-    assert kinds[2] == kinds[4] == kinds[6] == kinds[8] == "data:image/png"  # heatmaps
+    assert len(kinds) == 11
+    assert kinds[2] == kinds[5] == kinds[7] == kinds[10] == "data:image/png"  # heatmaps
     assert "CVT-MAP-Elites" in str(next(root.all("img")).attributes["alt"])
     contents = [a.text for a in next(root.all("nav")).all("a")]
     assert contents == [h2.text for h2 in root.all("h2")]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qdbench import stream
-from qdbench.archives.geometry import Cvt, Geometry, Grid, Unstructured, centroids
+from qdbench.archives.geometry import Cvt, Geometry, Grid, centroids
 from qdbench.metrics.rarefied import RarefiedLoss, rarefied_losses
 from qdbench.metrics.returns import Elites, cell_size, on_border, returns
 from qdbench.metrics.robustness import Reevaluations
@@ -23,9 +23,8 @@ INTERVAL = (-0.5, 1.5)
 GEOMETRIES: dict[str, Geometry] = {
     "grid": Grid(BOX, (5, 4)),
     "cvt": Cvt(BOX, centroids(20, 2)),
-    "unstructured": Unstructured(BOX, 0.15),
 }
-SIZES = {"grid": (2 / 5, 3 / 4), "cvt": (2 / 20**0.5, 3 / 20**0.5), "unstructured": (0.3, 0.45)}
+SIZES = {"grid": (2 / 5, 3 / 4), "cvt": (2 / 20**0.5, 3 / 20**0.5)}
 
 
 def noisy_elites(n: int, samples: int, *, seed: int = 0, lost: float = 0.02) -> tuple[Elites, Reevaluations]:
@@ -43,8 +42,6 @@ def noisy_elites(n: int, samples: int, *, seed: int = 0, lost: float = 0.02) -> 
 
 
 def plain_back(kind: str, here: Any, there: Any) -> bool:
-    if kind == "unstructured":
-        return dist(here / np.array([2, 3]), there / np.array([2, 3])) <= 0.15
     if kind == "grid":
         cells = [
             tuple(min(max(int(np.floor((x - low) / size)), 0), n - 1)
@@ -195,6 +192,3 @@ def test_the_curve_ends_with_the_whole_archive_and_never_falls() -> None:
     assert (np.diff([loss.coverage for loss in curve]) >= -1e-12).all()
     nothing = RarefiedLoss(np.nan, np.nan)
     assert str(rarefied_losses(GEOMETRIES["grid"], elites.fitness, again, INTERVAL, [301])) == str([nothing])
-    assert isnan(
-        rarefied_losses(GEOMETRIES["unstructured"], elites.fitness, again, INTERVAL, [9])[0].coverage
-    )

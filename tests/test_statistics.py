@@ -119,9 +119,28 @@ def test_holm_keeps_the_order_and_lies_between_p_and_bonferroni(p: list[float]) 
         assert q_i <= q_j or p_i > p_j
 
 
-@pytest.mark.parametrize("b", [B, B[:3], np.append(B, 12.1), np.concatenate([B, B + 0.05])])
-def test_mann_whitney_is_scipys(b: NDArray[np.float64]) -> None:
-    assert mann_whitney(A, b) == stats.mannwhitneyu(A, b, alternative="two-sided").pvalue
+@pytest.mark.parametrize("b", [B, B[:3], np.concatenate([B, B + 0.05])])
+def test_mann_whitney_is_scipys_exact_test(b: NDArray[np.float64]) -> None:
+    assert mann_whitney(A, b) == stats.mannwhitneyu(A, b, alternative="two-sided", method="exact").pvalue
+
+
+@pytest.mark.parametrize("n", [3, 5, 7])
+def test_with_ties_mann_whitney_is_exact_too(n: int) -> None:
+    """All ways to form the groups, in plain Python; SciPy's own enumeration doubles the smaller tail."""
+    a, b = A[:n].round(), np.append(B[:4], A[1]).round()
+    both = np.concatenate([a, b])
+    assert len(np.unique(both)) < len(both)
+
+    def wins(chosen: tuple[int, ...]) -> float:
+        rest = [both[i] for i in range(len(both)) if i not in chosen]
+        return float(sum((both[i] > x) + 0.5 * (both[i] == x) for i in chosen for x in rest))
+
+    middle = n * len(b) / 2
+    found = [abs(wins(chosen) - middle) for chosen in combinations(range(len(both)), n)]
+    p = np.mean([value >= abs(wins(tuple(range(n))) - middle) for value in found])
+    assert mann_whitney(a, b) == pytest.approx(p)
+    many = np.tile(A.round(), 12)  # too many to enumerate: the normal approximation
+    assert 0 < mann_whitney(many, many - 1) < 0.05
 
 
 def test_mann_whitney_by_hand() -> None:

@@ -91,7 +91,7 @@ def check_rows(rows: Sequence[Sequence[str]], found: Comparison) -> None:
 def test_markdown_holds_the_numbers(comparison: Comparison) -> None:
     check_rows(table_rows(comparison), comparison)
     text = table_files.markdown(comparison)
-    for words in ("Exploratory: coverage loss", "QD score on the fixed interval", "All 2 tasks"):
+    for words in ("Exploratory: displacement", "QD score on the fixed interval", "All 2 tasks"):
         assert words in text
 
 

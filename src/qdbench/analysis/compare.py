@@ -239,9 +239,9 @@ def _notes(task: MeasuredTask) -> Iterable[str]:
     else:
         each = "; ".join(f"{label}: {words}" for label, words in cells.items())
         yield f"measured on each algorithm's own archive ({each}); --on grid uses the task's grid for all"
-    finer = [one.label for one in task.variants if any(run.is_finer for run in one.runs)]
-    if finer and task.by.on == "own":
-        yield f"measured on the task's grid, because their own archives are finer: {', '.join(finer)}"
+    others = [one.label for one in task.variants if any(run.has_other_cells for run in one.runs)]
+    if others:
+        yield f"measured on the task's grid, because their archives have other cells: {', '.join(others)}"
     n = next((one.corrected.n_reevaluations for one in task.measured_runs if one.corrected), 0)
     if n:
         yield (
@@ -260,7 +260,7 @@ def _notes(task: MeasuredTask) -> Iterable[str]:
 
 def _cells(variant: MeasuredVariant) -> str:
     one = variant.runs[0]
-    return f"{one.kind}, {one.n_cells:,} cells" if one.n_cells else f"{one.kind}, no cells"
+    return f"{one.kind}, {one.n_cells:,} cells"
 
 
 def _entry(task: str, variant: MeasuredVariant, metric: Metric) -> Entry:

@@ -53,6 +53,8 @@ FitnessValues = NDArray[np.float64]
 
 MOST_COUNTS = 12
 """For how many numbers of re-evaluations corrected scores are computed, at most."""
+SIZES = tuple(m * 10**power for power in range(6) for m in (1, 2, 5))
+"""For which numbers of elites losses are computed."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +86,22 @@ class BySamples:
 
 
 @dataclass(frozen=True, eq=False)
+class BySize:
+    """The expected losses of random parts of an archive, as a function of their number of elites."""
+
+    counts: NDArray[np.float64]  #: (m,)
+    coverage: NDArray[np.float64]  #: (m,)
+    qd_score: NDArray[np.float64]  #: (m,)
+
+
+@dataclass(frozen=True, eq=False)
 class Corrected:
     """The results of the re-evaluations of a final archive."""
 
     n_reevaluations: int
     fitness: FitnessValues  #: (elites left,)
     by_samples: BySamples
+    by_size: BySize
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +110,8 @@ class MeasuredRun:
 
     run: StoredRun
     kind: str
-    """The geometry it is measured on: `grid`, `cvt` or `unstructured`."""
-    n_cells: int | None
+    """The geometry it is measured on: `grid` or `cvt`."""
+    n_cells: int
     values: dict[str, float]
     """All final metrics by name, and `evaluations`. Losses are always on the task's fixed interval."""
     curves: Curves
@@ -109,8 +121,8 @@ class MeasuredRun:
     n_reevaluations: int | None
     """Re-evaluations per elite at the correction points; None if there is no point."""
     suspect: Suspect
-    is_finer: bool = False
-    """Whether its own archive is finer than the task's grid, and so not the one that it is measured on."""
+    has_other_cells: bool = False
+    """Whether it is measured on the grid only because its own archive has other cells than the task's."""
 
     @property
     def seed(self) -> int:
@@ -370,14 +382,14 @@ def _measure_run(run: StoredRun, by: Yardstick) -> tuple[MeasuredRun, Archives]:
     found = MeasuredRun(
         run,
         placed.geometry.kind,
-        placed.geometry.n_cells,
+        placed.n_cells,
         values,
         curves,
         placed.fitness,
         None if point is None else _corrected(placed, point, values, by.interval),
         n if len(curves.corrected_evaluations) else None,
         suspect(read, by.interval),
-        is_finer=placed.is_finer,
+        has_other_cells=placed.has_other_cells,
     )
     return found, (placed.stored, after)
 
@@ -396,7 +408,14 @@ def _corrected(
         np.array([score.qd_score for score in found]),
         Extrapolated(values["extrapolated_coverage"], values["extrapolated_qd_score"]),
     )
-    return Corrected(again.n_samples, fitness.copy(), curve)
+    sizes = [m for m in SIZES if m <= len(again)]
+    lost = placed.rarefied(point, sizes)
+    by_size = BySize(
+        np.array(sizes, np.float64),
+        np.array([one.coverage for one in lost], np.float64),
+        np.array([one.qd_score for one in lost], np.float64),
+    )
+    return Corrected(again.n_samples, fitness.copy(), curve, by_size)
 
 
 def sample_counts(n: int) -> list[int]:

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdbench.archives.archive import Archive
-from qdbench.archives.geometry import Geometry, is_finer
+from qdbench.archives.geometry import Geometry, has_cells_of
 from qdbench.metrics.deviations import deviations
 from qdbench.metrics.lives import lived, lived_again, mostly
 from qdbench.metrics.metric import CURVES, METRICS, SELF_NORMALISED, corrected, loss, per_cell
-from qdbench.metrics.rarefied import RAREFIED_TO, rarefied_losses
+from qdbench.metrics.rarefied import RAREFIED_TO, RarefiedLoss, rarefied_losses
 from qdbench.metrics.reproducibility import reproduced
 from qdbench.metrics.returns import Elites, returns
 from qdbench.metrics.robustness import Reevaluations, corrected_archive, extrapolated, losses, placed
@@ -35,7 +35,8 @@ Interval = tuple[float, float]
 On = Literal["own", "grid"]
 """The geometry that elites are measured on: that of the algorithm's own archive, or the task's grid.
 
-An archive that is finer than the task's grid is measured on the grid in any case: resolution is no merit.
+An archive with other cells than those of the task's grid, or of our CVT with as many, is measured on the
+grid in any case: who chooses the cells could choose the score.
 """
 
 _SUMS = ("sum_fitness", "min_fitness", "max_fitness")
@@ -78,9 +79,10 @@ class PlacedRun:
 
     def __init__(self, run: StoredRun, on: On = "own") -> None:
         self.run = run
-        self.is_finer = is_finer(run.geometry, run.grid)
-        own = on == "own" and not self.is_finer
+        self.has_other_cells = on == "own" and not has_cells_of(run.geometry, run.grid)
+        own = on == "own" and not self.has_other_cells
         self.geometry: Geometry = run.geometry if own else run.grid
+        self.n_cells = run.grid.n_cells
         self._prefix = "" if own else "grid_"
         self._corrected: dict[int, Archive] = {}
 
@@ -146,8 +148,7 @@ class PlacedRun:
         found |= self._true(interval)
         found |= {name: np.nan for name, metric in METRICS.items() if metric.needs_correction}
         found |= {} if point is None else self._of_correction(point, interval)
-        n_cells = self.geometry.n_cells
-        found |= {per_cell(name): found[name] / n_cells if n_cells else np.nan for name in _PER_CELL}
+        found |= {per_cell(name): found[name] / self.n_cells for name in _PER_CELL}
         return found | last
 
     def _of_correction(self, point: CorrectionPoint, interval: Interval) -> dict[str, float]:
@@ -185,10 +186,15 @@ class PlacedRun:
         """Return what re-evaluations tell of every elite; all but QD scores are on the fixed interval."""
         rows, again, fixed = self._rows_at(point), self.reevaluations(point), fixed_interval(self.run)
         elites = Elites(point.fitness[rows], point.descriptors[rows])
-        (thinned,) = rarefied_losses(self.geometry, elites.fitness, again, fixed, [RAREFIED_TO])
+        (thinned,) = self.rarefied(point, [RAREFIED_TO])
         lost = {f"rarefied_{loss(name)}": value for name, value in asdict(thinned).items()}
         steady = reproduced(self.geometry, elites, again, fixed, interval)
         return lost | asdict(returns(self.geometry, elites, again, fixed)) | asdict(steady)
+
+    def rarefied(self, point: CorrectionPoint, sizes: Iterable[int]) -> list[RarefiedLoss]:
+        """Return the expected losses of so many elites, drawn at random, on the fixed interval."""
+        fitness, again = point.fitness[self._rows_at(point)], self.reevaluations(point)
+        return rarefied_losses(self.geometry, fitness, again, fixed_interval(self.run), sizes)
 
     def _lives(self, point: CorrectionPoint) -> NDArray[np.bool_] | None:
         """Return which re-evaluations lived to the end, (n, N); None if the task has no episodes."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from qdbench.analysis.aggregate import ONE, ZERO, Anchor, Anchors, anchor, variant_name
 from qdbench.analysis.measured import (
     BySamples,
+    BySize,
     Corrected,
     Measured,
     MeasuredRun,
@@ -187,11 +189,11 @@ def _as_run(one: Reference, run: ReferenceRun) -> MeasuredRun:
     return MeasuredRun(
         StoredRun(path, one.record_of(run)),
         run.archive,
-        run.n_cells,
+        prod(one.task.cells),
         {**values, "evaluations": float(run.totals.evaluations)},
         curves,
         empty,
-        Corrected(n, empty, BySamples(empty, empty, empty, limit)),
+        Corrected(n, empty, BySamples(empty, empty, empty, limit), BySize(empty, empty, empty)),
         n,
         Suspect(path, one.task.name, "", Above(0, np.nan), Above(0, np.nan), ""),
     )

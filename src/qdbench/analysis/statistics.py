@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from qdbench.seeds import stream
+
 Values = NDArray[np.float64]  #: (replications,)
 Strata = Sequence[Values]
 Bounds = tuple[float, float]
@@ -23,9 +25,8 @@ CONFIDENCE = 0.95
 SIGNIFICANT = 0.05
 FEWEST_TO_TEST = 3
 """The number of replications that a test needs in each group."""
-ENUMERATED = 1_000
-"""With ties, SciPy's normal approximation can be below the smallest p that few replications allow (3 and 3:
-0.047 instead of 0.1). So if there are at most this many ways to form the groups, all of them are computed."""
+EXACT_UP_TO = 50
+"""Without ties, the test of two groups is exact up to this many replications in each."""
 ARRANGEMENTS = 100_000
 """A stratified test computes all arrangements of the labels if there are at most this many. Of more, it draws
 `RESAMPLES` at random."""
@@ -149,12 +150,17 @@ def seeds_needed(n_tests: int, n_tasks: int = 1) -> int:
 
 
 def mann_whitney(a: Values, b: Values) -> float:
-    """Return the two-sided p-value of the Mann-Whitney U test; NaN with too few replications."""
+    """Return the two-sided p-value of the Mann-Whitney U test; NaN with too few replications.
+
+    It is exact as long as that is cheap, also with ties: there, SciPy's normal approximation can be below the
+    smallest p that few replications allow (3 and 3: 0.047 instead of 0.1).
+    """
     if min(len(a), len(b)) < FEWEST_TO_TEST:
         return np.nan
     tied = len(np.unique(np.concatenate([a, b]))) < len(a) + len(b)
-    few = comb(len(a) + len(b), len(a)) <= ENUMERATED
-    method = stats.PermutationMethod(n_resamples=ENUMERATED) if tied and few else "auto"
+    if tied and n_arrangements([(len(a), len(b))]) <= ARRANGEMENTS:
+        return stratified_test([a], [b], stream(0, "ties"))
+    method = "asymptotic" if tied or max(len(a), len(b)) > EXACT_UP_TO else "exact"
     return float(stats.mannwhitneyu(a, b, alternative="two-sided", method=method).pvalue)
 
 

@@ -162,13 +162,12 @@ def cell_width(shape: Sequence[int]) -> float:
     return float(prod(shape) ** (-1 / len(shape)))
 
 
-def is_finer(own: Geometry, grid: Grid) -> bool:
-    """Return whether an archive tells more behaviours apart than the grid, or has another box."""
-    if not np.array_equal(own.bounds, grid.bounds):
-        return True
-    if isinstance(own, Unstructured):
-        return own.threshold < cell_width(grid.shape) * (1 - 1e-9)
-    return own.n_cells is None or own.n_cells > grid.n_cells
+def has_cells_of(own: Geometry, grid: Grid) -> bool:
+    """Return whether an archive has the grid's cells, or those of our CVT with as many."""
+    if not isinstance(own, Cvt):
+        return own == grid
+    same_size = np.array_equal(own.bounds, grid.bounds) and own.n_cells == grid.n_cells
+    return same_size and np.allclose(own.centroids, centroids(grid.n_cells, len(grid.shape)))
 
 
 @lru_cache(maxsize=4)

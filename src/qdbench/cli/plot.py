@@ -30,10 +30,10 @@ def plot(
     """Draw the figures of every task: the paper's figure, archives, effect of the re-evaluations.
 
     Writes TASK-figure (the paper's), TASK-self-normalised (the QD score on each archive's own range),
-    TASK-archives and, if elites were re-evaluated, TASK-samples (scores by number of re-evaluations) and
-    TASK-spreads (how far the re-evaluations of each elite scatter), each as
-    PNG, SVG and PDF. Unfinished, failed and damaged runs are left out and named. So are tasks whose runs
-    cannot be compared, because budgets or options differ.
+    TASK-archives and, if elites were re-evaluated, TASK-samples (scores by number of re-evaluations),
+    TASK-sizes (losses by number of elites) and TASK-spreads (how far the re-evaluations of each elite
+    scatter), each as PNG, SVG and PDF. Unfinished, failed and damaged runs are left out and named. So are
+    tasks whose runs cannot be compared, because budgets or options differ.
     """
     from qdbench.reports.plot import plot as drawn
     from qdbench.reports.plot import require_can_plot

@@ -15,7 +15,6 @@ Values = Mapping[str, float]
 """All metrics of one run by name; NaN if undefined."""
 
 NOT_CORRECTED = "Undefined: the elites of the final archive were not re-evaluated; use qdbench correct."
-NO_CELLS = "Undefined: unstructured archives have no cells; use --on grid."
 NOTHING_TO_LOSE = "Loss is undefined if the uncorrected value is ≤ 0."
 ONE_SAMPLE = "Undefined with one re-evaluation per elite; use at least two."
 NONE_LEFT = "Undefined: the corrected archive is empty."
@@ -44,8 +43,6 @@ def _no_lives(values: Values) -> str:
 
 
 def _not_rarefied(values: Values) -> str:
-    if isnan(values["coverage_share"]):
-        return NO_CELLS
     return TOO_FEW if values["coverage"] < RAREFIED_TO else NOTHING_TO_LOSE
 
 
@@ -62,8 +59,9 @@ class Metric:
     needs_correction: bool = False
     role: Literal["tested", "shown"] = "tested"
     """Whether pairs of algorithms are tested by it. Some metrics are only shown: shares repeat their counts,
-    lives, luck, deviations, reproducibility and lost elites describe, extrapolated scores check the corrected
-    ones, true ones are known for few tasks, and a self-normalised score cannot compare two archives."""
+    lives, luck, deviations, reproducibility and lost elites describe, losses depend on how full an archive
+    is, extrapolated scores check the corrected ones, true ones are known for few tasks, and a self-normalised
+    score cannot compare two archives."""
 
     def why_undefined(self, values: Values) -> str:
         """Return why the metric is undefined for a run with these values."""
@@ -75,7 +73,7 @@ class Metric:
 _corrected = partial(Metric, reason=NONE_LEFT, needs_correction=True)
 _ALL = (
     Metric("coverage", "coverage", format=count),
-    Metric("coverage_share", "coverage, share of cells", reason=NO_CELLS, format=percent, role="shown"),
+    Metric("coverage_share", "coverage, share of cells", format=percent, role="shown"),
     Metric("qd_score", "QD score"),
     Metric("mean_fitness", "mean normalised fitness"),
     Metric("max_fitness", "max fitness"),
@@ -86,7 +84,7 @@ _ALL = (
     Metric("true_qd_score", "true QD score", reason=NO_TRUTH, role="shown"),
     _corrected("corrected_coverage", "corrected coverage", format=count),
     _corrected("corrected_coverage_share", "corrected coverage, share of cells",
-               reason=NO_CELLS, format=percent, role="shown"),
+               format=percent, role="shown"),
     _corrected("corrected_qd_score", "corrected QD score"),
     _corrected("corrected_mean_fitness", "corrected mean normalised fitness"),
     _corrected("corrected_max_fitness", "corrected max fitness"),
@@ -94,10 +92,12 @@ _ALL = (
                reason=_no_lives, format=percent, role="shown"),
     _corrected("corrected_alive_qd_score", "corrected QD score of elites that lived",
                reason=_no_lives, role="shown"),
-    _corrected("coverage_loss", "coverage loss", reason=NOTHING_TO_LOSE, better="lower", format=percent),
-    _corrected("qd_score_loss", "QD score loss", reason=NOTHING_TO_LOSE, better="lower", format=percent),
+    _corrected("coverage_loss", "coverage loss",
+               reason=NOTHING_TO_LOSE, better="lower", format=percent, role="shown"),
+    _corrected("qd_score_loss", "QD score loss",
+               reason=NOTHING_TO_LOSE, better="lower", format=percent, role="shown"),
     _corrected("max_fitness_loss", "max fitness loss",
-               reason=_no_maximum_to_lose, better="lower", format=percent),
+               reason=_no_maximum_to_lose, better="lower", format=percent, role="shown"),
     _corrected("rarefied_coverage_loss", f"coverage loss of {RAREFIED_TO} random elites",
                reason=_not_rarefied, better="lower", format=percent, role="shown"),
     _corrected("rarefied_qd_score_loss", f"QD score loss of {RAREFIED_TO} random elites",
@@ -106,10 +106,10 @@ _ALL = (
     _corrected("interior_return_rate", "re-evaluations back in the elite's cell, inner cells",
                reason=NO_INTERIOR, format=percent, role="shown"),
     _corrected("displacement", "displacement (cells)", better="lower"),
-    _corrected("fitness_luck", "fitness luck (share of the interval)", better="lower", role="shown"),
-    _corrected("descriptor_luck", "descriptor luck (cells)", better="lower", role="shown"),
+    _corrected("fitness_luck", "fitness luck (share of the interval)", better="neither", role="shown"),
+    _corrected("descriptor_luck", "descriptor luck (cells)", better="neither", role="shown"),
     _corrected("lucky_share", "elites above their own mean fitness",
-               better="lower", format=percent, role="shown"),
+               better="neither", format=percent, role="shown"),
     _corrected("lost_elites", "elites lost to an invalid re-evaluation", better="lower", role="shown"),
     _corrected("extrapolated_coverage", "corrected coverage, extrapolated",
                reason=ONE_SAMPLE, format=count, role="shown"),

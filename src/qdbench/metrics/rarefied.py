@@ -22,7 +22,7 @@ RAREFIED_TO = 100
 
 @dataclass(frozen=True)
 class RarefiedLoss:
-    """Expected losses of m elites; NaN if the archive has fewer, or no cells."""
+    """Expected losses of m elites; NaN if the archive has fewer."""
 
     coverage: float
     """1 - expected corrected coverage / m."""
@@ -42,8 +42,6 @@ def rarefied_losses(
     `fitness` is the stored one, (n,), of elites that are each in a cell of its own.
     """
     n, sizes = len(fitness), list(sizes)
-    if geometry.n_cells is None:
-        return [RarefiedLoss(np.nan, np.nan)] * len(sizes)
     valid = again.valid()  # the others can be drawn, and are lost
     means, descriptors = valid.means()
     cells = geometry.cells(descriptors) if len(valid) else np.empty(0, np.int64)

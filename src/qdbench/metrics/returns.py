@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qdbench.archives.geometry import Geometry, Grid, Unstructured
+from qdbench.archives.geometry import Geometry, Grid
 from qdbench.metrics.robustness import Reevaluations
 
 Numbers = NDArray[np.float64]
@@ -26,7 +26,7 @@ class Returns:
     """How far re-evaluations are from the elites as stored."""
 
     return_rate: float
-    """Share of re-evaluations in the elite's own cell, or within the threshold of its descriptor."""
+    """Share of re-evaluations in the elite's own cell."""
     interior_return_rate: float
     """The same for elites in cells away from the border of a grid; NaN if there is none."""
     displacement: float
@@ -42,15 +42,12 @@ class Returns:
 def cell_size(geometry: Geometry) -> Numbers:
     """Return the size of a cell along every dimension, in the descriptor's unit.
 
-    In a CVT: of a cube with the mean volume of the cells, in the normalised box. In an unstructured archive:
-    the threshold.
+    In a CVT: of a cube with the mean volume of the cells, in the normalised box.
     """
     widths = np.diff(geometry.bounds, axis=1)[:, 0]
     if isinstance(geometry, Grid):
         return np.asarray(widths / np.array(geometry.shape))
-    if isinstance(geometry, Unstructured):
-        return np.asarray(widths * geometry.threshold)
-    assert geometry.n_cells is not None, "only unstructured archives have no cells"
+    assert geometry.n_cells is not None, "only unstructured archives have no cells, and they are not measured"
     return np.asarray(widths * geometry.n_cells ** (-1 / len(widths)))
 
 
@@ -69,11 +66,7 @@ def returned(geometry: Geometry, elites: Elites, again: Reevaluations) -> NDArra
     back = np.zeros(valid.shape, np.bool_)
     which = np.nonzero(valid)
     here, there = elites.descriptors[which[0]], again.descriptors[valid]
-    if isinstance(geometry, Unstructured):
-        apart = np.linalg.norm((there - here) / cell_size(geometry), axis=1)
-        back[valid] = apart <= 1
-    else:
-        back[valid] = geometry.cells(there) == geometry.cells(here)
+    back[valid] = geometry.cells(there) == geometry.cells(here)
     return back
 
 

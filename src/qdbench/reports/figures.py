@@ -36,7 +36,7 @@ def paper_figure(measured: MeasuredTask, looks: Looks) -> Any:
         for row, axis in zip(panels, along, strict=True):
             for panel, name in zip(row, CURVES, strict=True):
                 draw_metric(panel, variants, looks, name, axis)
-                panel.set_ylabel(_with_unit(name, variants))
+                panel.set_ylabel(_with_unit(name))
         left, right = lower.subplots(1, 2, width_ratios=(1, 1.25))
         draw_profiles(left, variants, looks)
         draw_losses(right, variants, looks)
@@ -209,15 +209,8 @@ def draw_band(
     )
 
 
-def _with_unit(name: str, variants: Variants) -> str:
-    if name != "coverage":
-        return METRICS[name].title
-    kinds = {variant.runs[0].kind for variant in variants}
-    units = [
-        *(["cells"] if kinds - {"unstructured"} else []),
-        *(["elites"] if "unstructured" in kinds else []),
-    ]
-    return f"coverage ({' or '.join(units)})"
+def _with_unit(name: str) -> str:
+    return "coverage (cells)" if name == "coverage" else METRICS[name].title
 
 
 def say(panel: Any, text: str) -> None:

@@ -22,6 +22,7 @@ from qdbench.reports.figures import Looks, in_order, paper_figure
 from qdbench.reports.first_screen import First, first_screen, title_of, what_was_run
 from qdbench.reports.markup import bullets, folded, page, picture, shown_table, table, text, warned
 from qdbench.reports.samples import samples_figure
+from qdbench.reports.sizes import sizes_figure
 from qdbench.reports.spreads import spreads_figure
 from qdbench.reports.style import looks, require_matplotlib
 from qdbench.store.files import require_writable, write_text
@@ -254,6 +255,9 @@ def _task(task: MeasuredTask, shown: Table, look: Looks, key: str, watch: str) -
             "Corrected scores by the number of re-evaluations. With few re-evaluations they are too high."
         )
         pictures.append(picture(samples_figure(task, look), f"{alt}.", caption))
+        alt = f"{task.task}: expected losses of random parts of the archives of {names}, by number of elites."
+        caption = "Losses by the number of elites. Fuller archives lose more: compare losses at one number."
+        pictures.append(picture(sizes_figure(task, look), alt, caption))
         alt = f"{task.task}: standard deviations of re-evaluated fitness and descriptors of {names}, by cell."
         caption = "How far the re-evaluations of every elite scatter, where it is stored."
         pictures.append(picture(spreads_figure(task, look), alt, caption, vector=False))

@@ -11,6 +11,7 @@ from qdbench.checks import checked_path
 from qdbench.reports.archives import archives_figure
 from qdbench.reports.figures import paper_figure, self_normalised_figure
 from qdbench.reports.samples import samples_figure
+from qdbench.reports.sizes import sizes_figure
 from qdbench.reports.spreads import spreads_figure
 from qdbench.reports.style import looks, require_matplotlib, save_figure
 from qdbench.store.files import require_folder
@@ -30,9 +31,9 @@ def plot(
 
     `results` are folders with runs, or the result of `measure`. `tasks`, `interval` and `on` are those of
     `measure`. Writes TASK-figure (the paper's), TASK-self-normalised (the QD score on each archive's own
-    range), TASK-archives and, if elites were re-evaluated, TASK-samples (scores by number of re-evaluations)
-    and TASK-spreads (how far the re-evaluations of each elite scatter) into the folder `out`, as PNG, SVG and
-    PDF, and returns their paths.
+    range), TASK-archives and, if elites were re-evaluated, TASK-samples (scores by number of re-evaluations),
+    TASK-sizes (losses by number of elites) and TASK-spreads (how far the re-evaluations of each elite
+    scatter) into the folder `out`, as PNG, SVG and PDF, and returns their paths.
     """
     folder = checked_path("out", out)
     require_can_plot(folder)
@@ -44,13 +45,14 @@ def plot(
         "self-normalised": self_normalised_figure,
         "archives": archives_figure,
         "samples": samples_figure,
+        "sizes": sizes_figure,
         "spreads": spreads_figure,
     }
     return [
         path
         for task in measured.tasks
         for name, draw in figures.items()
-        if name not in ("samples", "spreads") or task.is_corrected
+        if name not in ("samples", "sizes", "spreads") or task.is_corrected
         for path in save_figure(draw(task, look), folder / f"{file_name(task.task)}-{name}")
     ]
 

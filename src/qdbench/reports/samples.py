@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from qdbench.analysis.measured import BySamples, Corrected, MeasuredTask
+from qdbench.analysis.measured import BySamples, BySize, Corrected, MeasuredTask
 from qdbench.metrics.metric import METRICS, corrected
 from qdbench.reports.bands import Band, across
 from qdbench.reports.figures import Looks, Variants, draw_band, facts, in_order, say
@@ -48,7 +48,7 @@ def draw_samples(panel: Any, variants: Variants, looks: Looks, name: str) -> Non
         if not variant.corrected:
             continue
         look, aside = looks[variant.label], 1.06 ** (i - (len(variants) - 1) / 2)
-        draw_band(panel, samples_band([one.by_samples for one in variant.corrected], name), look)
+        draw_band(panel, shared_band([one.by_samples for one in variant.corrected], name), look)
         before = [run.values[name] for run in variant.runs]
         _draw_estimate(panel, aside / _BESIDE, before, look, filled=True)
         _draw_estimate(panel, most * _BESIDE * aside, limits(variant.corrected, name), look, filled=False)
@@ -62,8 +62,8 @@ def draw_samples(panel: Any, variants: Variants, looks: Looks, name: str) -> Non
     return None
 
 
-def samples_band(replications: Sequence[BySamples], name: str) -> Band:
-    """Return the band at those numbers of re-evaluations that all replications have."""
+def shared_band(replications: Sequence[BySamples] | Sequence[BySize], name: str) -> Band:
+    """Return the band at those numbers of re-evaluations, or of elites, that all replications have."""
     shared = sorted(set.intersection(*(set(one.counts.tolist()) for one in replications)))
     return across(shared, [getattr(one, name)[np.isin(one.counts, shared)] for one in replications])
 
