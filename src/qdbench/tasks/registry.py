@@ -119,7 +119,7 @@ _NINE = (
         descriptor_bounds=(_SHARE,) * 2,
         cells=(30, 30),
         reset_noise=0.1,
-        fitness_per_step=(-0.6, 2.5),
+        fitness_per_step=(-0.6, 3.5),
     ),
     RobotTask(
         name="ant_uni",
