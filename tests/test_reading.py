@@ -19,7 +19,7 @@ from qdbench.cli import app
 results, out = sys.argv[1:]
 measured = qdbench.measure(results)
 assert qdbench.compare(measured, out=out).tasks
-assert len(qdbench.plot(measured, out=out)) == 15
+assert len(qdbench.plot(measured, out=out)) == 18
 assert qdbench.report(measured, out=f"{out}/report.html", replays=False).exists()
 for command in ("compare", "plot", "report"):
     path = {"compare": out, "plot": out, "report": f"{out}/again.html"}[command]
