@@ -6,7 +6,7 @@ corrected archive keeps the luckiest. Beside the curve, scores are extrapolated 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,22 +18,30 @@ from qdbench.reports.figures import Looks, Variants, draw_band, facts, in_order,
 from qdbench.reports.style import WIDTH, Look, add_legend, add_note, count_axis, style
 
 SCORES = ("coverage", "qd_score")
+Draw = Callable[[Any, Variants, Looks, str], None]
+"""Draws one of these scores into a panel."""
 _BESIDE = 1.7
 """Distance of stored and extrapolated scores from the curve: a factor on the log axis."""
 
 
 def samples_figure(measured: MeasuredTask, looks: Looks) -> Any:
     """Return corrected coverage and QD score as a function of the number of re-evaluations."""
+    limit = "∞: extrapolated from half and all of the re-evaluations, as if the bias fell as 1/N"
+    notes = (*facts(measured), limit if measured.is_corrected else "")
+    return both_scores(measured, looks, draw_samples, notes)
+
+
+def both_scores(measured: MeasuredTask, looks: Looks, draw: Draw, notes: Iterable[str]) -> Any:
+    """Return a figure with a panel for coverage and one for the QD score."""
     from matplotlib.figure import Figure
 
     variants = in_order(measured.variants, looks)
     with style():
         figure = Figure(figsize=(WIDTH, 3.0), layout="constrained")
         for panel, name in zip(figure.subplots(1, 2), SCORES, strict=True):
-            draw_samples(panel, variants, looks, name)
+            draw(panel, variants, looks, name)
         add_legend(figure, [looks[variant.label] for variant in variants])
-        limit = "∞: extrapolated from half and all of the re-evaluations, as if the bias fell as 1/N"
-        add_note(figure, (*facts(measured), limit if measured.is_corrected else ""))
+        add_note(figure, notes)
     return figure
 
 

@@ -6,24 +6,15 @@ from typing import Any
 
 from qdbench.analysis.measured import SIZES, MeasuredTask
 from qdbench.metrics.metric import METRICS, loss
-from qdbench.reports.figures import Looks, Variants, draw_band, facts, in_order
-from qdbench.reports.samples import SCORES, shared_band
-from qdbench.reports.style import WIDTH, add_legend, add_note, style
+from qdbench.reports.figures import Looks, Variants, draw_band, facts
+from qdbench.reports.samples import both_scores, shared_band
 
 
 def sizes_figure(measured: MeasuredTask, looks: Looks) -> Any:
     """Return the expected losses of random parts of the archives, as a function of their size."""
-    from matplotlib.figure import Figure
-
-    variants = in_order(measured.variants, looks)
-    with style():
-        figure = Figure(figsize=(WIDTH, 3.0), layout="constrained")
-        for panel, name in zip(figure.subplots(1, 2), SCORES, strict=True):
-            draw_sizes(panel, variants, looks, name)
-        add_legend(figure, [looks[variant.label] for variant in variants])
-        sparse = "random parts of a wide archive are sparser than a compact archive of the same size"
-        add_note(figure, (*facts(measured, "losses on the fixed interval"), sparse))
-    return figure
+    sparse = "random parts of a wide archive are sparser than a compact archive of the same size"
+    notes = (*facts(measured, "losses on the fixed interval"), sparse)
+    return both_scores(measured, looks, draw_sizes, notes)
 
 
 def draw_sizes(panel: Any, variants: Variants, looks: Looks, name: str) -> None:
