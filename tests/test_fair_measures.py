@@ -50,7 +50,7 @@ class Finer(MapElites):
 
 
 class Coarser(MapElites):
-    """MAP-Elites with 3 × 3 cells, to which nearly all re-evaluations return."""
+    """MAP-Elites with 3 × 3 cells, to which more re-evaluations return."""
 
     def _empty_archive(self, problem: Problem) -> Archive:
         return Archive(Grid(problem.descriptor_bounds, (3, 3)), problem.n_parameters)
