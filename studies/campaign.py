@@ -27,7 +27,7 @@ import qdbench
 from qdbench.analysis.collect import collect
 from qdbench.analysis.measured import MeasuredTask
 from qdbench.errors import QdbenchError
-from qdbench.experiments.one_run import ELSEWHERE
+from qdbench.experiments.job import ELSEWHERE
 from qdbench.paper.protocol import REPRODUCED_TASK, SCALES, Contender, Scale
 from qdbench.store.folder import RunFolder, run_path
 from qdbench.store.locks import InUse

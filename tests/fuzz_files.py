@@ -32,7 +32,8 @@ from qdbench.algorithms.registry import Factory
 from qdbench.experiments.correcting import correct_run
 from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.interrupt import Interrupt
-from qdbench.experiments.one_run import Job, Settings, execute
+from qdbench.experiments.job import Job, Settings
+from qdbench.experiments.one_run import execute
 from qdbench.experiments.plan import Plan, plan_for
 from qdbench.store.record import CorrectionPlan, Target
 from running import TIMES

@@ -12,7 +12,8 @@ import qdbench
 from qdbench.algorithms.registry import configure
 from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.interrupt import Interrupt
-from qdbench.experiments.one_run import Job, Settings, execute
+from qdbench.experiments.job import Job, Settings
+from qdbench.experiments.one_run import execute
 from qdbench.experiments.plan import Plan
 from qdbench.store.files import read_json, write_json
 from qdbench.store.record import CorrectionPlan, Target

@@ -15,8 +15,9 @@ from qdbench import InvalidInput, UnknownName, load
 from qdbench.analysis.aggregate import Aggregate, Anchor, Anchors
 from qdbench.analysis.chosen import read_labels
 from qdbench.analysis.compare import Comparison, compare
-from qdbench.analysis.measured import Measured, measure
+from qdbench.analysis.measured import Measured
 from qdbench.analysis.measures import final
+from qdbench.analysis.measuring import measure
 from qdbench.analysis.tables import Table, marked, over_tasks, tables
 from toy_runs import edited, entries, function, make, toy
 

@@ -191,6 +191,8 @@ def test_what_cannot_be_divided_by_is_named_and_no_warning_leaks() -> None:
     found = findings(steady)[VARIES]
     assert found.verdict == "undecided"
     assert "corrected coverage, map_elites: a divisor is 0" in found.numbers[0]
+    steady["map_elites"]["corrected_max_fitness"][:] = 9.0  # now neither of the two varies
+    assert "corrected coverage, map_elites: a divisor is 0" in findings(steady)[VARIES].numbers[0]
 
 
 def test_variation_has_no_unit_and_no_offset() -> None:

@@ -16,7 +16,7 @@ import qdbench
 from conftest import Cli
 from qdbench import stream
 from qdbench.algorithms import registry
-from qdbench.experiments import one_run
+from qdbench.experiments import job
 from qdbench.experiments.loop import CHECKPOINT_SHARE
 from qdbench.store.folder import RunFolder
 from running import SLOW, command, finished, folder, results, wait_for_rows
@@ -224,7 +224,7 @@ def test_checkpoints_cost_a_bounded_share(tmp_path: Path, monkeypatch: pytest.Mo
         plain(self, *arguments)
 
     monkeypatch.setattr(RunFolder, "write_checkpoint", slow)
-    settings = one_run.Settings
+    settings = job.Settings
     monkeypatch.setattr(
         "qdbench.experiments.runs.Settings", lambda **kw: settings(**{**kw, "checkpoint_every": 0.0})
     )

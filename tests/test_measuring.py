@@ -15,8 +15,9 @@ import qdbench
 from noisy_runs import noisy, run
 from qdbench import InvalidInput, load
 from qdbench.analysis.compare import compare
-from qdbench.analysis.measured import MeasuredTask, measure
+from qdbench.analysis.measured import MeasuredTask
 from qdbench.analysis.measures import On, PlacedRun, curves, final, fixed_interval
+from qdbench.analysis.measuring import measure
 from qdbench.analysis.warnings_of_runs import warnings_of
 from qdbench.metrics.deviations import deviations
 from qdbench.metrics.profile import profile

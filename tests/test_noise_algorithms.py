@@ -22,7 +22,7 @@ from qdbench.algorithms.me_weighted import MeWeighted, spreads
 from qdbench.algorithms.parallel_adaptive_sampling import ParallelAdaptiveSampling
 from qdbench.algorithms.sampling import Sampling
 from qdbench.experiments.evaluators import Threads
-from qdbench.experiments.one_run import Job, Settings
+from qdbench.experiments.job import Job, Settings
 from qdbench.experiments.plan import plan_for
 from qdbench.experiments.runs import check_jobs
 from qdbench.policy import Parameters

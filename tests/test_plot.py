@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from noisy_runs import ALGORITHMS, noisy, run
 from qdbench import InvalidInput
 from qdbench.algorithms.registry import BUILT_IN, IN_EXTRAS
-from qdbench.analysis.measured import SIZES, MeasuredRun, MeasuredTask, measure, sample_counts
+from qdbench.analysis.measured import MeasuredRun, MeasuredTask
 from qdbench.analysis.measures import PlacedRun, final, fixed_interval
+from qdbench.analysis.measuring import SIZES, measure, sample_counts
 from qdbench.metrics.metric import CURVES
 from qdbench.metrics.robustness import by_samples, extrapolated
 from qdbench.metrics.scores import self_normalised_qd_score

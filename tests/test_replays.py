@@ -17,7 +17,7 @@ import qdbench
 from filmed_runs import filmed_run
 from html_page import CHROMIUM, parsed, require_sound
 from qdbench.analysis.compare import compare
-from qdbench.analysis.measured import measure
+from qdbench.analysis.measuring import measure
 from qdbench.films.filming import film_run
 from qdbench.films.packing import packed_robot, packed_track
 from qdbench.films.takes import Take

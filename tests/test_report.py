@@ -20,7 +20,8 @@ from conftest import Cli
 from html_page import Element, browse, parsed, require_sound, rows_of
 from qdbench import FunctionTask, InvalidInput, UnknownName
 from qdbench.analysis.compare import compare
-from qdbench.analysis.measured import Measured, measure
+from qdbench.analysis.measured import Measured
+from qdbench.analysis.measuring import measure
 from qdbench.analysis.tables import METHOD, tables
 from qdbench.cli import report as command
 from qdbench.paper.findings import CAVEAT

@@ -14,7 +14,7 @@ from conftest import Cli
 from qdbench import InvalidInput, QdbenchError
 from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.iterations import NUMBERS, Iteration
-from qdbench.experiments.one_run import Job, Settings
+from qdbench.experiments.job import Job, Settings
 from qdbench.experiments.plan import plan_for
 from qdbench.experiments.runs import check_jobs
 from qdbench.store.locks import in_use, locked

@@ -28,7 +28,8 @@ from qdbench.algorithms.registry import configure
 from qdbench.cli import show, terminal
 from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.interrupt import Interrupt, Interrupted
-from qdbench.experiments.one_run import Job, Settings, execute
+from qdbench.experiments.job import Job, Settings
+from qdbench.experiments.one_run import execute
 from qdbench.experiments.plan import Plan
 from qdbench.reports import heatmaps
 from qdbench.reports.heatmaps import Plane, draw_archive, fitness_limits, save_archive, title

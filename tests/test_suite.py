@@ -19,7 +19,7 @@ from qdbench.analysis.tables import HEADLINE
 from qdbench.cli.suite import suite as suite_command
 from qdbench.experiments.evaluators import Threads
 from qdbench.experiments.iterations import Iteration
-from qdbench.experiments.one_run import Settings
+from qdbench.experiments.job import Settings
 from qdbench.paper.durations import expected_seconds, in_words
 from qdbench.paper.protocol import OFFICIAL, SCALES
 from qdbench.paper.references import add_references

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from qdbench.algorithms.conformance import check_algorithm
     from qdbench.algorithms.contract import Algorithm, Problem
     from qdbench.analysis.compare import compare
-    from qdbench.analysis.measured import measure
+    from qdbench.analysis.measuring import measure
     from qdbench.archives.archive import Archive
     from qdbench.archives.evaluated import Evaluated
     from qdbench.archives.geometry import Grid
@@ -98,7 +98,7 @@ _HOME = {
     "load": "qdbench.store.loading",
     "load_policy": "qdbench.exports.exporting",
     "make": "qdbench.tasks.registry",
-    "measure": "qdbench.analysis.measured",
+    "measure": "qdbench.analysis.measuring",
     "plot": "qdbench.reports.plot",
     "read_mjcf": "qdbench.robots",
     "references": "qdbench.paper.references",

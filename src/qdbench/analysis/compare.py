@@ -25,16 +25,9 @@ from qdbench.analysis.aggregate import (
 from qdbench.analysis.chosen import chosen_metrics, chosen_opponent, relabelled
 from qdbench.analysis.collect import LeftOut, Skipped
 from qdbench.analysis.comparable import ended_by_seconds
-from qdbench.analysis.measured import (
-    IntervalKind,
-    Measured,
-    MeasuredTask,
-    MeasuredVariant,
-    Paths,
-    Progress,
-    as_measured,
-)
+from qdbench.analysis.measured import IntervalKind, Measured, MeasuredTask, MeasuredVariant, Paths, Progress
 from qdbench.analysis.measures import Interval, On
+from qdbench.analysis.measuring import as_measured
 from qdbench.analysis.references import with_references
 from qdbench.analysis.statistics import (
     Estimate,

@@ -19,7 +19,7 @@ def measured(
     results: Sequence[Path], tasks: Sequence[str] | None, interval: IntervalKind, on: On
 ) -> Measured:
     """Measure all runs; print warnings and skipped runs on stderr."""
-    from qdbench.analysis.measured import measure
+    from qdbench.analysis.measuring import measure
 
     with terminal.progress("measuring", "runs") as progress:
         found = measure(results, tasks=tasks or (), interval=interval, on=on, progress=progress)

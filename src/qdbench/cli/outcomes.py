@@ -14,8 +14,8 @@ from qdbench.cli.app import EXIT_FAILED
 from qdbench.errors import QdbenchError
 
 if TYPE_CHECKING:
+    from qdbench.experiments.job import Job, Outcome, Settings
     from qdbench.experiments.loop import RunProgress
-    from qdbench.experiments.one_run import Job, Outcome, Settings
     from qdbench.store.record import Target, Totals
 
 
@@ -25,8 +25,8 @@ def carry_out(jobs: Sequence[Job], settings: Settings, *, brief: bool = False) -
     Runs that another process is making are left to it.
     """
     from qdbench.experiments.interrupt import Interrupt
+    from qdbench.experiments.job import ELSEWHERE, Outcome
     from qdbench.experiments.launchers import launcher_for
-    from qdbench.experiments.one_run import ELSEWHERE, Outcome
     from qdbench.experiments.runs import check_jobs
 
     check_jobs(jobs, settings)

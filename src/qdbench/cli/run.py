@@ -77,7 +77,7 @@ def run(
     Finished runs are skipped, unfinished ones are resumed exactly. A larger --evaluations extends finished
     runs. Results are in FOLDER/TASK/ALGORITHM/seed-S.
     """
-    from qdbench.experiments.one_run import Job
+    from qdbench.experiments.job import Job
     from qdbench.experiments.plan import Plan
     from qdbench.experiments.runs import target_of
     from qdbench.experiments.variants import read_settings, variants

@@ -17,8 +17,9 @@ from typing import Protocol
 
 from qdbench.errors import InvalidInput, QdbenchError
 from qdbench.experiments.interrupt import Interrupt, signals_held_back, signals_let_through
+from qdbench.experiments.job import Job, Outcome, Settings
 from qdbench.experiments.loop import RunProgress
-from qdbench.experiments.one_run import Job, Outcome, Settings, execute
+from qdbench.experiments.one_run import execute
 from qdbench.experiments.plan import plan_from
 from qdbench.store.plain import differences
 from qdbench.store.record import Determinants, Target, Totals

@@ -9,19 +9,27 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from qdbench.algorithms.contract import Algorithm, HasArchive, SavesState
 from qdbench.algorithms.state import flatten, unflatten
 from qdbench.archives.evaluated import Evaluated
-from qdbench.errors import DamagedFile, InvalidInput, QdbenchError
-from qdbench.experiments.correcting import Corrector, corrected_after, require_continuable
+from qdbench.errors import DamagedFile, QdbenchError
+from qdbench.experiments.correcting import Corrector
 from qdbench.experiments.environment import versions
-from qdbench.experiments.evaluators import Evaluators, nodes_of
+from qdbench.experiments.evaluators import nodes_of
 from qdbench.experiments.interrupt import Interrupt, Interrupted
+from qdbench.experiments.job import (
+    ELSEWHERE,
+    Job,
+    Outcome,
+    Settings,
+    check_job,
+    is_done,
+    other_interval,
+)
 from qdbench.experiments.loop import Listener, Loop
 from qdbench.experiments.plan import Plan
 from qdbench.experiments.steps_made import StepsMade
@@ -29,145 +37,21 @@ from qdbench.experiments.true_elites import require_known_elites
 from qdbench.seeds import stream
 from qdbench.store.files import plain_text, write_text
 from qdbench.store.folder import Checkpoint, RunFolder
-from qdbench.store.loading import StoredRun
 from qdbench.store.locks import InUse
 from qdbench.store.metrics_file import MetricsFile, require_written
-from qdbench.store.npz import require_intact
-from qdbench.store.plain import differences
 from qdbench.store.record import (
-    Determinants,
     Environment,
     MetricsExtent,
     RunRecord,
     Status,
-    Target,
     Totals,
 )
 from qdbench.store.told_log import ToldLog
-from qdbench.tasks.contract import score_interval
 
 if TYPE_CHECKING:
-    from qdbench.experiments.launchers import Launcher
+    pass
 
 WARM_UP_ITERATIONS = 3
-ELSEWHERE: Final = "in progress elsewhere"
-"""The status of a run that another process is making."""
-
-
-class StartedElsewhere(InvalidInput):
-    """A run was started on another CPU or with other versions."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """A run to carry out: what, where, how far."""
-
-    plan: Plan
-    path: Path
-    target: Target
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a run ended."""
-
-    status: Literal["finished", "skipped", "stopped", "failed", "not begun", "in progress elsewhere"]
-    folder: Path
-    totals: Totals
-    reason: str = ""
-    error: BaseException | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How a run is carried out; nothing here changes its results, only its times."""
-
-    evaluators: Evaluators
-    jobs: int = 1
-    """Runs at a time."""
-    launcher: Launcher | None = None
-    """Carries out the runs; None: this process, or several of this machine."""
-    checkpoint_every: float = 30.0
-    """Seconds between checkpoints, at least; longer where one takes long."""
-    elsewhere: bool = False
-    """Continue a run that began on another CPU or with other versions."""
-    changed_code: bool = False
-    """Continue a run whose algorithm's code has changed since."""
-
-
-def check_job(job: Job, settings: Settings) -> RunRecord | None:
-    """Return the record of the run in a job's folder, if there is one and this job may continue it."""
-    plan, target, folder = job.plan, job.target, RunFolder(job.path)
-    record = folder.read_record()
-    if target.corrections.points:
-        require_continuable(folder, plan, target.corrections.reevaluations)
-    if record is None:
-        if folder.corrected_path.exists():
-            raise InvalidInput(
-                f"{folder.corrected_path} belongs to no run in this folder; move or delete it, then start "
-                "again"
-            )
-        return None
-    last, here = record.environments[-1].versions, versions()
-    wanted = plan.determinants()
-    recorded = record.determinants
-    if last.mujoco != here.mujoco:  # the fingerprint differs for that reason alone
-        recorded = _with_fingerprint(recorded, wanted.task.fingerprint)
-    others = differences(recorded, wanted)
-    if others:
-        raise InvalidInput(
-            f"{folder.path} holds another run ({'; '.join(others)}); give --name to use another folder"
-        )
-    if is_done(record, job):
-        return record
-    if target.evaluations is not None and record.totals.previous_evaluations >= target.evaluations:
-        raise InvalidInput(
-            f"{folder.path} has made {record.totals.evaluations:,} evaluations already, more than "
-            f"{target.evaluations:,}; give a larger --evaluations"
-        )
-    if record.environments[-1].source != plan.source and not settings.changed_code:
-        raise InvalidInput(
-            f"{folder.path} was made with other code of {plan.algorithm}: the file that defines it has "
-            "changed. Give --changed-code to go on anyway, or --name to use another folder"
-        )
-    changed = differences(last, here)
-    if changed and not settings.elsewhere:
-        raise StartedElsewhere(
-            f"{folder.path} was started on another CPU or with other versions ({'; '.join(changed)}); "
-            "resuming may not reproduce it exactly. Give --elsewhere to resume anyway"
-        )
-    return record
-
-
-def _with_fingerprint(determinants: Determinants, fingerprint: str) -> Determinants:
-    return replace(determinants, task=replace(determinants.task, fingerprint=fingerprint))
-
-
-def is_done(record: RunRecord, job: Job) -> bool:
-    """Return whether nothing is left to do for a run: it is finished, and its results can be read."""
-    if record.status != "finished" or not job.target.reached(record.totals):
-        return False
-    if _other_interval(record, job.plan):
-        return False
-    points = job.target.corrections.points
-    if points and record.totals.evaluations not in corrected_after(RunFolder(job.path)):
-        return False
-    run = StoredRun(job.path, record)
-    try:
-        run.metrics, run.archive  # noqa: B018
-        require_intact(run.archive.path)
-    except (QdbenchError, OSError):  # the same command makes them again
-        return False
-    return True
-
-
-def _other_interval(record: RunRecord, plan: Plan) -> str:
-    """Say that a run's QD scores are on another interval than the task's; empty if they are not.
-
-    Such a run is measured again from what its algorithm was told: nothing is simulated.
-    """
-    before, now = record.facts.score_interval, score_interval(plan.task)
-    return "" if before == now else f"its QD scores are on the interval {before}, the task's is now {now}"
 
 
 def execute(job: Job, settings: Settings, interrupt: Interrupt, listener: Listener) -> Outcome:
@@ -319,7 +203,7 @@ class _Run:
             return self._built(), _Saved(Totals(), Totals())
         known = None
         try:
-            known, other = self._checkpoint(record), _other_interval(record, self._job.plan)
+            known, other = self._checkpoint(record), other_interval(record, self._job.plan)
             if known is not None and not other:
                 require_written(folder.metrics_path, known.metrics)
                 return self._continued(known)

@@ -14,8 +14,9 @@ from qdbench.errors import InvalidInput, QdbenchError
 from qdbench.experiments.evaluators import Evaluators, evaluators_on
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.iterations import OnIteration, also_telling
+from qdbench.experiments.job import ELSEWHERE, Job, Settings, StartedElsewhere, check_job
 from qdbench.experiments.loop import RunProgress
-from qdbench.experiments.one_run import ELSEWHERE, Job, Settings, StartedElsewhere, check_job, execute
+from qdbench.experiments.one_run import execute
 from qdbench.experiments.plan import plan_for, plan_from
 from qdbench.store.loading import StoredRun, load
 from qdbench.store.locks import in_use

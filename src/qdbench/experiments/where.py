@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from qdbench.checks import checked_count, checked_number, checked_workers
 from qdbench.experiments.evaluators import Threads, evaluators_on
+from qdbench.experiments.job import Settings
 from qdbench.experiments.launchers import Launcher
-from qdbench.experiments.one_run import Settings
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from math import fsum
 from qdbench.analysis.aggregate import ONE
 from qdbench.checks import checked_workers
 from qdbench.experiments.evaluators import Threads
-from qdbench.experiments.one_run import Job, Settings, is_done
+from qdbench.experiments.job import Job, Settings, is_done
 from qdbench.paper.suite_scales import SuiteScale
 from qdbench.seeds import stream
 from qdbench.store.folder import RunFolder

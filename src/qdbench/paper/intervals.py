@@ -110,11 +110,12 @@ def ratio_of_variation(a: Values, b: Values) -> Values:
     """Return how much more the first metric of `a` varies than its second.
 
     A metric's variation is its standard deviation over replications, divided by the distance of its mean to
-    that of `b`.
+    that of `b`. If neither metric varies in a resample, its ratio counts as 1; if so in all, it is undefined.
     """
     variation = a.std(axis=1, ddof=1) / np.abs(a.mean(axis=1) - b.mean(axis=1))
-    ratios: Values = np.nan_to_num(variation[:, 0] / variation[:, 1], nan=1.0, posinf=np.inf)
-    return ratios
+    ratios: Values = variation[:, 0] / variation[:, 1]
+    undefined = np.isnan(ratios)
+    return ratios if undefined.all() else np.where(undefined, 1.0, ratios)
 
 
 # Verdicts

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from qdbench.algorithms.registry import algorithms, find, options
-from qdbench.analysis.measured import Measured, MeasuredVariant, Paths, Progress, measure
+from qdbench.analysis.measured import Measured, MeasuredVariant, Paths, Progress
+from qdbench.analysis.measuring import measure
 from qdbench.analysis.references import alone, as_reference
 from qdbench.checks import checked_flag, checked_path
 from qdbench.errors import InvalidInput

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from qdbench.algorithms.registry import configure
 from qdbench.analysis.compare import Comparison, compare
-from qdbench.analysis.measured import Measured, Progress, measure
+from qdbench.analysis.measured import Measured, Progress
+from qdbench.analysis.measuring import measure
 from qdbench.checks import checked_flag, checked_function, checked_path
 from qdbench.errors import InvalidInput, QdbenchError
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.iterations import OnIteration, also_telling
+from qdbench.experiments.job import Job, Outcome, Settings
 from qdbench.experiments.launchers import launcher_for
 from qdbench.experiments.loop import RunProgress
-from qdbench.experiments.one_run import Job, Outcome, Settings
 from qdbench.experiments.plan import Plan
 from qdbench.experiments.runs import check_jobs
 from qdbench.experiments.where import settings_on

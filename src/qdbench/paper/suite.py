@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from qdbench.algorithms.registry import Factory, checked_options, find, name_of, options
 from qdbench.analysis.compare import Comparison, compare
-from qdbench.analysis.measured import Measured, Progress, measure
+from qdbench.analysis.measured import Measured, Progress
+from qdbench.analysis.measuring import measure
 from qdbench.analysis.references import Referenced, with_references
 from qdbench.analysis.table_files import table_lines, write_tables
 from qdbench.analysis.tables import Table, headline, over_tasks
@@ -26,7 +27,7 @@ from qdbench.checks import (
 )
 from qdbench.errors import InvalidInput
 from qdbench.experiments.iterations import OnIteration
-from qdbench.experiments.one_run import Job, Settings
+from qdbench.experiments.job import Job, Settings
 from qdbench.experiments.plan import Plan
 from qdbench.experiments.runs import check_jobs
 from qdbench.experiments.where import settings_on

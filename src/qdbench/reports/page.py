@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import qdbench
 from qdbench.analysis.compare import Comparison, compare
-from qdbench.analysis.measured import IntervalKind, Measured, MeasuredTask, Paths, Progress, as_measured
+from qdbench.analysis.measured import IntervalKind, Measured, MeasuredTask, Paths, Progress
 from qdbench.analysis.measures import On
+from qdbench.analysis.measuring import as_measured
 from qdbench.analysis.tables import Table, interval_words, method, tables
 from qdbench.checks import checked_flag, checked_function, checked_path, checked_text
 from qdbench.metrics.metric import METRICS

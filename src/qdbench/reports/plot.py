@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from qdbench.analysis.measured import IntervalKind, Measured, Paths, Progress, as_measured
+from qdbench.analysis.measured import IntervalKind, Measured, Paths, Progress
 from qdbench.analysis.measures import On
+from qdbench.analysis.measuring import as_measured
 from qdbench.checks import checked_path
 from qdbench.reports.archives import archives_figure
 from qdbench.reports.figures import paper_figure, self_normalised_figure

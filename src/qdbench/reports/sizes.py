@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from qdbench.analysis.measured import SIZES, MeasuredTask
+from qdbench.analysis.measured import MeasuredTask
+from qdbench.analysis.measuring import SIZES
 from qdbench.metrics.metric import METRICS, loss
 from qdbench.reports.figures import Looks, Variants, draw_band, facts
 from qdbench.reports.samples import both_scores, shared_band

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from qdbench.experiments.cluster.left_over import remove_left_over
 from qdbench.experiments.cluster.nodes import About, about_this_process
+from qdbench.experiments.job import Outcome, Settings
 from qdbench.experiments.launchers import Recipe, died, start
 from qdbench.experiments.loop import RunProgress
-from qdbench.experiments.one_run import Outcome, Settings
 from qdbench.store.copying import PIECE_BYTES, Inbox, Outbox, Piece
 
 FOLDER = "qdbench-run-"

@@ -20,16 +20,9 @@ from qdbench.experiments.cluster.courier import Courier, News
 from qdbench.experiments.cluster.nodes import About, Node, alive_nodes, in_short, on_node, unlike
 from qdbench.experiments.environment import blas_threads
 from qdbench.experiments.interrupt import Interrupt
+from qdbench.experiments.job import ELSEWHERE, Job, Outcome, Settings, check_job, is_done
 from qdbench.experiments.launchers import JobListener, Recipe, not_begun
-from qdbench.experiments.one_run import (
-    ELSEWHERE,
-    Job,
-    Outcome,
-    Settings,
-    check_job,
-    failure,
-    is_done,
-)
+from qdbench.experiments.one_run import failure
 from qdbench.store.copying import Inbox, Piece, all_pieces
 from qdbench.store.folder import RunFolder
 from qdbench.store.locks import InUse
