@@ -2,9 +2,7 @@
 
     python -m studies.raised_scores cells      # cells of one's own
     python -m studies.raised_scores noisy      # one noisy policy, handed over under many seeds
-    qdbench run halfcheetah_uni --evaluations 1024 --episode-length 100 --seeds 0-4 \
-        --corrections 1 --reevaluations 32 --out results/lucky
-    python -m studies.raised_scores lucky --runs results/lucky      # the highest of many noisy means
+    python -m studies.raised_scores lucky --runs results/standard/runs/ant_omni  # the highest of noisy means
 """
 
 from __future__ import annotations
