@@ -3,6 +3,8 @@
     python -m studies.raised_scores cells      # cells of one's own
     python -m studies.raised_scores noisy      # one noisy policy, handed over under many seeds
     python -m studies.raised_scores lucky --runs results/standard/runs/ant_omni  # the highest of noisy means
+
+`cells` and `noisy` make short runs of their own; `lucky` reads those of other studies.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from qdbench.paper.findings import (
     PAPERS_LOSS,
 )
 from qdbench.paper.protocol import CONTENDERS, OFFICIAL, SCALES, VERSION, Scale
+from qdbench.paper.references import findings_on_references, usable_references
 from qdbench.paper.suite_scales import SUITE_SCALES
 
 TUTORIAL = ROOT / "docs/tutorial.md"
@@ -158,6 +159,14 @@ def test_the_protocol_and_the_criteria_are_the_code_s() -> None:
         f"{PAPERS_LOSS:.0%}",
     ):
         assert criterion.replace("%", " %") in text
+
+
+def test_the_verdicts_on_the_references_are_shown_as_they_are() -> None:
+    text = (ROOT / "docs/reproduction.md").read_text()
+    section = text.partition("## What the reference results say")[2].partition("\n## ")[0]
+    shown = re.findall(r"^\| [^|]+ \| \**(holds|does not hold|undecided)\** \|", section, re.MULTILINE)
+    found, _ = findings_on_references(usable_references())
+    assert shown == [one.verdict for one in found]
 
 
 def test_the_scales_of_the_suite_are_the_code_s() -> None:
