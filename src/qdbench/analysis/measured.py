@@ -11,11 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdbench.analysis.collect import LeftOut, Skipped
-from qdbench.analysis.measures import (
-    Curves,
-    Interval,
-    On,
-)
+from qdbench.analysis.measures import Curves, Interval, On
 from qdbench.analysis.warnings_of_runs import Suspect, in_words
 from qdbench.archives.archive import Archive
 from qdbench.metrics.robustness import Extrapolated
