@@ -228,9 +228,7 @@ def test_runs_of_no_scale_are_refused(
     assert not (tmp_path / "to").exists()
 
 
-def test_changed_tasks_own_tasks_and_lost_seeds_are_refused(
-    tiny: pytest.MonkeyPatch, runs: Path, shipped: Path, tmp_path: Path
-) -> None:
+def test_changed_tasks_and_own_tasks_are_refused(tiny: pytest.MonkeyPatch, tmp_path: Path) -> None:
     wider = qdbench.make("hopper_uni", episode_length=10, reset_noise=0.5)
     sizes: dict[str, Any] = {"evaluations": 96, "corrections": 2, "reevaluations": 2, "batch_size": 24}
     qdbench.run(wider, out=tmp_path / "wider", **sizes)
@@ -239,8 +237,37 @@ def test_changed_tasks_own_tasks_and_lost_seeds_are_refused(
     qdbench.run("qdbench.tasks.sphere:task", out=tmp_path / "sphere", **sizes)
     with pytest.raises(InvalidInput, match="sphere is not a task of the suite"):
         add_references(tmp_path / "sphere", tmp_path / "to")
-    with pytest.raises(InvalidInput, match="has seeds 1-4, which these runs lack"):
-        add_references(runs / "ant_omni/map_elites/seed-0", shipped)
+
+
+def test_several_machines_make_the_seeds_of_one_file(runs: Path, shipped: Path, tmp_path: Path) -> None:
+    variant = runs / "ant_omni/map_elites"
+    (path,) = add_references([variant / f"seed-{seed}" for seed in (1, 3)], tmp_path, times_comparable=True)
+    here = read_reference(path).environments
+    other = as_json(here[0]) | {"cpu": "another"}
+    rewrite(path, environments=[other])  # as if these seeds came from there
+    assert add_references([variant / f"seed-{seed}" for seed in (0, 3)], tmp_path) == [path]
+    add_references([variant / f"seed-{seed}" for seed in (2, 4)], tmp_path)
+    joined, whole = read_reference(path), read_reference(shipped / "quick-v1/ant_omni/map_elites.json")
+    made_on = [[joined.environments[place].cpu for place in run.ran_on] for run in joined.runs]
+    usual = [here[0].cpu]
+    assert made_on == [usual, ["another"], usual, usual, usual]  # seed 3 was made again
+    assert [replace(run, ran_on=(0,)) for run in joined.runs] == [
+        replace(run, ran_on=(0,)) for run in whole.runs
+    ]
+    assert len(joined.environments) == 2
+    assert not joined.times_comparable
+    assert joined.command == whole.command
+    own = [runs / task / "random_search" for task in TASKS]
+    assert qdbench.compare(own, references=[joined]).pairs
+
+    content = read_json(path, version=REFERENCE_FORMAT)
+    rewrite(path, facts=content["facts"] | {"score_interval": [0.0, 1.0]})
+    with pytest.raises(
+        InvalidInput, match=r"another task: facts score_interval .* give the runs of all its seeds"
+    ):
+        add_references(variant / "seed-0", tmp_path)
+    add_references(variant, tmp_path)  # all seeds again
+    assert read_reference(path).facts == whole.facts
 
 
 DAMAGE: list[tuple[str, Any]] = [

@@ -29,7 +29,8 @@ class _Console(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(plain(segment.text), segment.style)
+            harmless = segment.control or not _STEERING.search(segment.text)
+            yield segment if harmless else Segment(plain(segment.text), segment.style)
 
 
 def _is_terminal() -> bool:

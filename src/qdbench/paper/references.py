@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -31,6 +32,7 @@ from qdbench.store.reference_file import (
     ScaleRecord,
     read_reference,
     read_references,
+    with_seeds_of,
     write_reference,
 )
 from qdbench.tasks.contract import score_interval
@@ -127,17 +129,17 @@ def add_references(
 ) -> list[Path]:
     """Write reference results from finished runs of a scale, and return the paths of the files.
 
-    Nothing is written if one of the runs is not exactly of a scale. `times_comparable` says that the machine
-    did nothing else meanwhile.
+    Seeds that a file has already, and these runs do not, stay in it: so several machines can make the seeds
+    of one file. Nothing is written if one of the runs is not exactly of a scale. `times_comparable` says that
+    the machine did nothing else meanwhile.
     """
     folder, comparable = checked_path("to", to), checked_flag("times_comparable", times_comparable)
     require_folder(folder)
     measured = measure(runs, progress=progress)
     _require_all(measured)
     made = [_reference(variant, comparable) for _, variant in measured.variants]
-    for one in made:
-        _require_replaceable(folder / one.where, one)
-    return [write_reference(folder, one) for one in made]
+    complete = [_with_earlier_seeds(folder / one.where, one) for one in made]
+    return [write_reference(folder, one) for one in complete]
 
 
 def _require_all(measured: Measured) -> None:
@@ -235,18 +237,30 @@ def _command(records: list[RunRecord], scale: SuiteScale) -> str:
     return shlex.join(words)
 
 
-def _require_replaceable(path: Path, new: Reference) -> None:
-    """Refuse to replace a file by one with other options, or that lacks some of its seeds."""
+def _with_earlier_seeds(path: Path, new: Reference) -> Reference:
+    """Return results with the seeds that only their file has; refuse those of another task or other options.
+
+    Whoever gives all seeds again may change the task: its version or score interval.
+    """
     if not path.exists():
-        return
+        return new
     old = read_reference(path)
     apart = differences(old.algorithm.options, new.algorithm.options)
     if apart:
         raise InvalidInput(
             f"{path} has other options: {'; '.join(apart)}; give these runs a name of their own"
         )
-    lost = sorted({run.seed for run in old.runs} - {run.seed for run in new.runs})
-    if lost:
-        raise InvalidInput(
-            f"{path} has seeds {seeds_text(lost)}, which these runs lack; give the runs of all seeds together"
-        )
+    if {run.seed for run in old.runs} <= {run.seed for run in new.runs}:
+        return new
+    apart = differences(_of_all_seeds(old), _of_all_seeds(new))
+    if apart:
+        raise InvalidInput(f"{path} is of another task: {'; '.join(apart)}; give the runs of all its seeds")
+    joined = with_seeds_of(new, old)
+    records = [joined.record_of(run) for run in joined.runs]
+    return replace(joined, command=_command(records, SUITE_SCALES[new.scale.name]))
+
+
+def _of_all_seeds(one: Reference) -> dict[str, object]:
+    """Return what must be the same for all seeds of a file."""
+    found: dict[str, object] = as_json(one)
+    return {name: found[name] for name in ("scale", "task", "facts", "own_archive", "target", "metrics")}

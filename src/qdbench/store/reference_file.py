@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from qdbench.checks import LARGEST
@@ -144,6 +144,23 @@ class Reference:
             target=self.target,
             totals=run.totals,
         )
+
+
+def with_seeds_of(one: Reference, other: Reference) -> Reference:
+    """Return the first results with the seeds that only the second have; times of two places differ."""
+    places: list[Environment] = []
+
+    def place_of(where: Environment) -> int:
+        if where not in places:
+            places.append(where)
+        return places.index(where)
+
+    by_seed = {run.seed: (run, source.environments) for source in (other, one) for run in source.runs}
+    runs = [
+        replace(run, ran_on=tuple(place_of(known[place]) for place in run.ran_on))
+        for run, known in (by_seed[seed] for seed in sorted(by_seed))
+    ]
+    return replace(one, times_comparable=False, environments=tuple(places), runs=tuple(runs))
 
 
 @dataclass(frozen=True)
