@@ -34,19 +34,8 @@ from qdbench.metrics.robustness import Reevaluations
 from qdbench.metrics.scores import scores
 from qdbench.paper.protocol import Contender
 from studies.campaign import CONTENDERS, STANDARD, Values, command, options_of_run, seed_list, sized
-from studies.discrimination import (
-    FITTER_THAN,
-    GROWN,
-    SHOWN,
-    TASKS,
-    Elites,
-    above_random,
-    correlation,
-    fitter_than_novel,
-    growth,
-    still_growing,
-    tables,
-)
+from studies.digests import GROWN, SHOWN, Digest, Digests, Elites, ordered
+from studies.discrimination import TASKS, of_task, tables
 
 PICTURED = ("humanoid_omni", "hexapod_omni")
 
@@ -106,20 +95,19 @@ class OldRun:
         """Return the share of re-evaluations in the elite's own cell."""
         return float(returned(self.grid, *self.again).mean())
 
-    def row(self, seed: int) -> dict[str, float]:
-        """Return what the study shows of a run."""
-        curves = {name: self.curves[f"grid_{name}"] for name in GROWN}
-        found = {
-            "seed": seed,
-            "coverage": curves["coverage"][-1],
+    def digest(self, contender: str, seed: int) -> Digest:
+        """Return what the study needs of a run; neither lives nor where it was made."""
+        corrected, curves = self.corrected(), np.stack([self.curves[f"grid_{name}"] for name in GROWN])
+        values = dict(zip(GROWN, curves[:, -1].tolist(), strict=True)) | {
             "alive_share": np.nan,
-            "qd_score": curves["qd_score"][-1],
-            "corrected_qd_score": scores(self.corrected()[1], self.task["fitness_bounds"]).qd_score,
-            "max_fitness": self.curves["max_fitness"][-1],
+            "corrected_qd_score": scores(corrected.fitness, self.task["fitness_bounds"]).qd_score,
+            "max_fitness": float(self.curves["max_fitness"][-1]),
             "return_rate": self.return_rate(),
         }
-        assert set(SHOWN) < set(found)
-        return found | growth(self.curves["evaluations"], curves)
+        assert set(values) == set(SHOWN)
+        return Digest(
+            contender, seed, {}, values, self.curves["evaluations"], curves, self.stored(), corrected
+        )
 
 
 def best_per_cell(cells: NDArray[np.int64], fitness: Values) -> Elites:
@@ -127,7 +115,7 @@ def best_per_cell(cells: NDArray[np.int64], fitness: Values) -> Elites:
     filled, place = np.unique(cells, return_inverse=True)
     best = np.full(len(filled), -np.inf)
     np.maximum.at(best, place, fitness)
-    return filled, best
+    return Elites(filled, best)
 
 
 def summary(runs: Path, tasks: Sequence[str], seeds: Sequence[int]) -> dict[str, Any]:
@@ -141,39 +129,22 @@ def summary(runs: Path, tasks: Sequence[str], seeds: Sequence[int]) -> dict[str,
         }
         done = {key: run for key, run in planned.items() if run.is_finished}
         missing = [f"{name}, seed {seed}" for name, seed in planned if (name, seed) not in done]
-        found[task] = {"missing": missing, **(of_task(done) if done else {})}
+        found[task] = {"missing": missing, **(old_task(done) if done else {})}
     return found
 
 
-def of_task(runs: dict[tuple[str, int], OldRun]) -> dict[str, Any]:
+def old_task(runs: dict[tuple[str, int], OldRun]) -> dict[str, Any]:
     """Return the numbers and verdicts of one task; runs by contender and seed."""
-    rows: dict[str, list[dict[str, float]]] = {}
-    for (name, seed), run in runs.items():
-        rows.setdefault(name, []).append(run.row(seed))
-    columns = {name: {key: [one[key] for one in some] for key in some[0]} for name, some in rows.items()}
     first = next(iter(runs.values()))
-    reached = np.unique(np.concatenate([run.stored()[0] for run in runs.values()]))
-    stored, corrected = (
-        [{seed: elites(run) for (one, seed), run in runs.items() if one == name} for name in FITTER_THAN]
-        for elites in (OldRun.stored, OldRun.corrected)
+    return of_task(
+        Digests(
+            task=first.task,
+            interval=tuple(first.task["fitness_bounds"]),
+            shape=first.grid.shape,
+            has_border=False,  # not asked of the old tasks
+            runs=ordered(run.digest(*key) for key, run in runs.items()),
+        )
     )
-    ours = [run.curves for (name, _), run in runs.items() if name == "map_elites"]
-    curves = [np.stack([one[f"grid_{name}"] for name in GROWN]) for one in ours]
-    together = {
-        "iterations": correlation(np.concatenate(curves, axis=1)) if curves else np.nan,
-        "runs": np.nan,  # two seeds
-    }
-    return {
-        "contenders": columns,
-        "correlation": {"map_elites": together},
-        "grid_reached": len(reached) / first.grid.n_cells,
-        "border": np.nan,
-        "verdicts": {
-            "a": above_random(columns),
-            "b": still_growing(columns),
-            "c": fitter_than_novel(stored, corrected, first.task["fitness_bounds"]),
-        },
-    }
 
 
 def commands(chosen: argparse.Namespace) -> Iterator[list[str]]:
@@ -213,9 +184,9 @@ def picture(chosen: argparse.Namespace) -> None:
     for column, task in zip(axes.T, PICTURED, strict=True):
         for panel, folder, when in zip(column, (chosen.runs, chosen.after), ("before", "after"), strict=True):
             run = OldRun(folder / task / "map_elites" / "seed-0")
-            cells, fitness = run.stored()
+            elites = run.stored()
             values = np.full(run.grid.n_cells, np.nan)
-            values[cells] = fitness / run.task["options"]["episode_length"]
+            values[elites.cells] = elites.fitness / run.task["options"]["episode_length"]
             image = panel.pcolormesh(
                 *(
                     np.linspace(a, b, n + 1)
@@ -224,7 +195,7 @@ def picture(chosen: argparse.Namespace) -> None:
                 values.reshape(run.grid.shape).T,
             )
             figure.colorbar(image, ax=panel, label="fitness per step")
-            about = f"{task}, {when}\n{len(cells):,} of {run.grid.n_cells:,} cells"
+            about = f"{task}, {when}\n{len(elites.cells):,} of {run.grid.n_cells:,} cells"
             panel.set(title=about, xlabel="x (m)", ylabel="y (m)", aspect="equal")
     figure.savefig(chosen.png, dpi=90)
     plt.close(figure)

@@ -127,18 +127,6 @@ def measured(folder: Path, seeds: Container[int] | None = None) -> MeasuredTask 
     return task
 
 
-def missing(folder: Path, names: Iterable[str], seeds: Sequence[int]) -> list[str]:
-    """Return which runs of one task are not finished, in words."""
-    found = []
-    for name in names:
-        contender = CONTENDERS[name]
-        records = {seed: RunFolder(folder / contender.label / f"seed-{seed}").read_record() for seed in seeds}
-        left = [str(s) for s, record in records.items() if record is None or record.status != "finished"]
-        if left:
-            found.append(f"{name}: seed{'s' * (len(left) > 1)} {', '.join(left)}")
-    return found
-
-
 # Numbers
 
 
@@ -210,8 +198,19 @@ def options_of_run(parser: argparse.ArgumentParser, seeds: str) -> None:
         parser.add_argument(f"--{name}", type=int, metavar="N", help="another size, to try it out")
 
 
-def run_and_table(about: str | None, run: Action, table: Action) -> argparse.ArgumentParser:
-    """Return the command line of a study with `run` (three seeds) and `table` (with a figure)."""
+def options_of_keep(commands: Any, reading: argparse.ArgumentParser, keep: Action) -> None:
+    """Add the sub-command `keep`, and what it wrote to the options of `table`."""
+    keeping = commands.add_parser("keep")
+    keeping.add_argument("--runs", type=Path, required=True, metavar="DIR")
+    keeping.add_argument("--kept", type=Path, required=True, metavar="DIR", help="folder of small files")
+    keeping.set_defaults(action=keep)
+    reading.add_argument("--kept", type=Path, metavar="DIR", help="what `keep` wrote of runs that are gone")
+
+
+def run_and_table(
+    about: str | None, run: Action, table: Action, keep: Action | None = None
+) -> argparse.ArgumentParser:
+    """Return the command line of a study with `run` (three seeds), `table` (with a figure) and `keep`."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
     running, reading = commands.add_parser("run"), commands.add_parser("table")
@@ -220,6 +219,8 @@ def run_and_table(about: str | None, run: Action, table: Action) -> argparse.Arg
     reading.add_argument("--runs", type=Path, required=True, metavar="DIR")
     reading.add_argument("--png", type=Path, metavar="FILE", help="draw a figure")
     reading.set_defaults(action=table)
+    if keep is not None:
+        options_of_keep(commands, reading, keep)
     return parser
 
 

@@ -5,6 +5,11 @@
     python -m studies.discrimination run --out results/standard       # seeds 0-4; about 15 hours of two cores
     python -m studies.discrimination table --runs results/standard --json discrimination.json
 
+If it cannot all be made in one place, keep what the study needs of the finished runs, and go on elsewhere:
+
+    python -m studies.discrimination keep --runs results/standard --kept digests
+    python -m studies.discrimination table --runs results/standard --kept digests
+
 A task passes if all three hold for MAP-Elites:
 (a) its corrected QD score is above that of random search: the interval of the difference lies above 0;
 (b) its archive still grows: in the last quarter of the budget, mean coverage or mean QD score grows by 2 % or
@@ -19,18 +24,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import qdbench
-from qdbench.analysis.measured import MeasuredRun, MeasuredTask
-from qdbench.analysis.measures import PlacedRun
 from qdbench.errors import QdbenchError
 from qdbench.metrics.metric import METRICS
 from qdbench.metrics.numbers import percent, significant
@@ -46,13 +49,14 @@ from studies.campaign import (
     interval,
     markdown,
     measured,
-    missing,
+    options_of_keep,
     options_of_run,
     seed_list,
     sized,
     standard,
     without_nan,
 )
+from studies.digests import GROWN, SHOWN, Digest, Digests, Elites, digests, read_digests, write_digests
 
 TASKS = (
     "hexapod_omni", "humanoid_omni", "hexapod_uni", "walker_uni", "ant_omni", "humanoid_uni",
@@ -60,13 +64,9 @@ TASKS = (
 )  # fmt: skip
 """The most telling first."""
 PILOT = ("map_elites", "cvt_map_elites", "random_search")
-SHOWN = ("coverage", "alive_share", "qd_score", "corrected_qd_score", "max_fitness", "return_rate")
-GROWN = ("coverage", "qd_score")
 GROWING = 0.02
 FITTER = 0.1
 FITTER_THAN = ("map_elites", "novelty_search")
-Elites = tuple[NDArray[np.int64], Values]
-"""Cells of the task's grid and the fitness in them."""
 Pair = Sequence[dict[int, Elites]]
 """Elites by seed, of MAP-Elites and of novelty search."""
 
@@ -74,83 +74,75 @@ Pair = Sequence[dict[int, Elites]]
 # What is computed: everything that the tables show, ready for JSON
 
 
-def summary(runs: Path, tasks: Sequence[str], seeds: Sequence[int]) -> dict[str, Any]:
+def summary(
+    runs: Path, tasks: Sequence[str], seeds: Sequence[int], kept: Path | None = None
+) -> dict[str, Any]:
     """Return all numbers of the study, by task; of a task without runs only what is missing."""
     found: dict[str, Any] = {}
     for name in tasks:
-        found[name] = {"missing": missing(runs / name, CONTENDERS, seeds)}
         try:
-            task = measured(runs / name, seeds)
+            known = gathered(runs, name, kept)
         except QdbenchError as error:  # the other tasks are shown
-            found[name]["missing"].append(str(error))
+            found[name] = {"missing": [str(error)]}
             continue
-        found[name] |= {} if task is None else of_task(task)
+        some = None if known is None else known.chosen(seeds)
+        found[name] = {"missing": missing(some, seeds)}
+        found[name] |= of_task(some) if some is not None and some.runs else {}
     return found
 
 
-def of_task(task: MeasuredTask) -> dict[str, Any]:
+def gathered(runs: Path, task: str, kept: Path | None) -> Digests | None:
+    """Return what is known of the runs of one task: of those in the folder, and of those that were kept."""
+    path = None if kept is None else kept / f"{task}.json"
+    earlier = read_digests(path) if path is not None and path.exists() else None
+    here = measured(runs / task)
+    if here is None:
+        return earlier
+    now = digests(here)
+    return now if earlier is None else now.joined(earlier)
+
+
+def missing(known: Digests | None, seeds: Sequence[int]) -> list[str]:
+    """Return which runs of one task are not finished, in words."""
+    done = set() if known is None else {run.key for run in known.runs}
+    found = []
+    for name in CONTENDERS:
+        left = [str(seed) for seed in seeds if (name, seed) not in done]
+        if left:
+            found.append(f"{name}: seed{'s' * (len(left) > 1)} {', '.join(left)}")
+    return found
+
+
+def of_task(task: Digests) -> dict[str, Any]:
     """Return the numbers and verdicts of one task."""
-    short = {contender.label: name for name, contender in CONTENDERS.items()}
-    known = {short[one.label]: one.runs for one in task.variants if one.label in short}
-    by_name = {name: known[name] for name in CONTENDERS if name in known}
-    elites = {name: [on_grid(run) for run in runs] for name, runs in by_name.items()}
-    grid = task.runs[0].grid
-    reached = {cell for some in elites.values() for cells, _ in some for cell in cells.tolist()}
-    values = {name: [of_run(run) for run in runs] for name, runs in by_name.items()}
-    columns = {name: {key: [run[key] for run in runs] for key in runs[0]} for name, runs in values.items()}
-    judged_pair = [by_name.get(name, ()) for name in FITTER_THAN]
-    stored, after = (
-        [{run.seed: on_grid(run, corrected) for run in runs} for runs in judged_pair]
-        for corrected in (False, True)
-    )
+    by_name = {name: runs for name in CONTENDERS if (runs := task.of(name))}
+    rows = {name: [run.row() for run in runs] for name, runs in by_name.items()}
+    columns = {name: {key: [row[key] for row in some] for key in some[0]} for name, some in rows.items()}
+    reached = np.unique(np.concatenate([run.stored.cells for run in task.runs]))
+    judged_pair = [task.of(name) for name in FITTER_THAN]
+    stored = [{run.seed: run.stored for run in runs} for runs in judged_pair]
+    after = [{run.seed: run.corrected for run in runs} for runs in judged_pair]
+    n_cells = prod(task.shape)
     return {
-        "interval": list(task.by.interval),
-        "cells": grid.n_cells,
+        "interval": list(task.interval),
+        "cells": n_cells,
         "contenders": columns,
         "correlation": {name: correlations(runs) for name, runs in by_name.items()},
-        "grid_reached": len(reached) / grid.n_cells,
-        "border": border_share(task, elites.get("map_elites", [])),
+        "grid_reached": len(reached) / n_cells,
+        "border": border_share(task),
         "verdicts": {
             "a": above_random(columns),
             "b": still_growing(columns),
-            "c": fitter_than_novel(stored, after, task.by.interval),
+            "c": fitter_than_novel(stored, after, task.interval),
         },
     }
 
 
-def of_run(run: MeasuredRun) -> dict[str, float]:
-    """Return what is shown of one run: final metrics, and growth over the second half and last quarter."""
-    found = {"seed": run.seed, **{name: run.values.get(name, np.nan) for name in SHOWN}}
-    return found | growth(run.curves.evaluations, run.curves.values)
-
-
-def growth(evaluations: NDArray[Any], curves: Mapping[str, Values]) -> dict[str, float]:
-    """Return by which share coverage and QD score grew since half and since three quarters of the budget."""
-    found = {}
-    for name in GROWN:
-        curve = curves[name]
-        for since, share in (("half", 0.5), ("three_quarters", 0.75)):
-            before = curve[np.searchsorted(evaluations, share * evaluations[-1])]
-            found[f"{name}_growth_since_{since}"] = curve[-1] / before - 1 if before > 0 else np.nan
-    return found
-
-
-def on_grid(run: MeasuredRun, corrected: bool = False) -> Elites:
-    """Return the final elites of a run, or its corrected ones, on the task's grid."""
-    placed = PlacedRun(qdbench.load(run.run.path), "grid")
-    point = placed.run.final_point
-    if not corrected or point is None:
-        return placed.stored.cells, placed.stored.elites.fitness
-    archive = placed.corrected(point)
-    return archive.cells, archive.elites.fitness
-
-
-def correlations(runs: Sequence[MeasuredRun]) -> dict[str, float]:
+def correlations(runs: Sequence[Digest]) -> dict[str, float]:
     """Return how QD score and coverage go together: over all iterations of all runs, and over their ends."""
-    curves = [np.stack([run.curves.values[name] for name in GROWN]) for run in runs]
     return {
-        "iterations": correlation(np.concatenate(curves, axis=1)),
-        "runs": correlation(np.stack([curve[:, -1] for curve in curves], axis=1)),
+        "iterations": correlation(np.concatenate([run.curves for run in runs], axis=1)),
+        "runs": correlation(np.stack([run.curves[:, -1] for run in runs], axis=1)),
     }
 
 
@@ -161,14 +153,13 @@ def correlation(pairs: Values) -> float:
     return float(np.asarray(np.corrcoef(pairs))[0, 1])
 
 
-def border_share(task: MeasuredTask, elites: Sequence[Elites]) -> float:
-    """Return the share of elites in border cells; NaN where no descriptor can lie outside the bounds."""
-    run = task.runs[0]
-    if run.record.facts.counts_steps or not elites:
+def border_share(task: Digests) -> float:
+    """Return the share of MAP-Elites' elites in border cells; NaN where no descriptor lies outside."""
+    ours = task.of("map_elites")
+    if not task.has_border or not ours:
         return np.nan
-    cells = np.concatenate([cells for cells, _ in elites])
-    along = np.stack(np.unravel_index(cells, run.grid.shape))
-    last = np.array(run.grid.shape)[:, None] - 1
+    along = np.stack(np.unravel_index(np.concatenate([run.stored.cells for run in ours]), task.shape))
+    last = np.array(task.shape)[:, None] - 1
     return float(((along == 0) | (along == last)).any(axis=0).mean())
 
 
@@ -207,9 +198,9 @@ def on_common_cells(pair: Pair, bounds: tuple[float, float]) -> Interval:
     """Return the difference of mean normalised fitness on the cells that both fill, over common seeds."""
     found = []
     for seed in sorted(pair[0].keys() & pair[1].keys()):
-        (a, fitness_a), (b, fitness_b) = (one[seed] for one in pair)
-        both, in_a, in_b = np.intersect1d(a, b, return_indices=True)
-        more, less = (scores(fitness, bounds).qd_score for fitness in (fitness_a[in_a], fitness_b[in_b]))
+        a, b = (one[seed] for one in pair)
+        both, in_a, in_b = np.intersect1d(a.cells, b.cells, return_indices=True)
+        more, less = (scores(one, bounds).qd_score for one in (a.fitness[in_a], b.fitness[in_b]))
         found.append((more - less) / len(both) if len(both) else np.nan)
     return interval(np.array(found, np.float64))
 
@@ -358,10 +349,19 @@ def run(chosen: argparse.Namespace) -> int:
 
 def table(chosen: argparse.Namespace) -> None:
     """Print the tables; write all numbers as JSON."""
-    found = summary(chosen.runs, chosen.tasks, chosen.seeds)
+    found = summary(chosen.runs, chosen.tasks, chosen.seeds, chosen.kept)
     if chosen.json:
         chosen.json.write_text(json.dumps(without_nan(found), indent=1) + "\n")
     print(tables(found))
+
+
+def keep(chosen: argparse.Namespace) -> None:
+    """Write what the study needs of the finished runs, beside what was kept before."""
+    for task in chosen.tasks:
+        known = gathered(chosen.runs, task, chosen.kept)
+        if known is not None:
+            write_digests(path := chosen.kept / f"{task}.json", known)
+            print(f"Written: {path} ({len(known.runs)} runs)")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -380,6 +380,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--seeds", type=seed_list, default=seed_list("0-4"), metavar="0-4")
     one.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
     one.set_defaults(action=table)
+    options_of_keep(commands, one, keep)
     two = commands.add_parser("calibrate")
     two.set_defaults(action=lambda chosen: print(calibration(chosen.runs, chosen.tasks)))
     for reading in (one, two):

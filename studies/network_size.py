@@ -1,10 +1,10 @@
 """How does MAP-Elites do in larger search spaces? The same tasks with smaller and larger networks.
 
-    python -m studies.network_size run --out results/standard
-    python -m studies.network_size table --runs results/standard --png network_size.png
+    python -m studies.network_size run --out results/network_size
+    python -m studies.network_size table --runs results/network_size --png network_size.png
 
-The tasks' own networks, (64, 64), are those of studies/discrimination.py: in the same folder they are not run
-again.
+The tasks' own networks, (64, 64), are those of the shipped reference results: they are not run again. Runs
+of several machines: `keep --runs DIR --kept DIR`, then `table --kept DIR`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from studies.campaign import (
     command,
     interval,
     markdown,
-    measured,
     run_and_table,
     sized,
-    standard,
 )
+from studies.kept import gathered, keep
 
 TASKS = ("walker_uni", "ant_omni")
 SIZES = ((8,), (16, 16), (64, 64), (256, 256))
+ALGORITHM = "map_elites"
 SHOWN = ("coverage", "corrected_qd_score", "return_rate")
 
 
@@ -49,27 +49,38 @@ class Point:
     values: dict[str, Interval]
 
 
-def folder_of(out: Path, task: str, hidden: tuple[int, ...]) -> Path:
-    """Return the results folder: `out` for the task's own networks, else one below it."""
-    own = hidden == qdbench.TASKS[task].hidden
-    return out if own else out / f"hidden-{'x'.join(map(str, hidden))}"
+def is_own(task: str, hidden: tuple[int, ...]) -> bool:
+    """Whether these are the task's own networks."""
+    return hidden == qdbench.TASKS[task].hidden
 
 
-def points(runs: Path) -> list[Point]:
+def folder_of(task: str, hidden: tuple[int, ...]) -> str:
+    """Return the folder of one task with networks of one size."""
+    return f"{task}-{'x'.join(map(str, hidden))}"
+
+
+def points(runs: Path, kept: Path | None = None) -> list[Point]:
     """Return what is finished."""
+    made = gathered(runs, kept)
     found = []
-    for name in TASKS:
+    for task in TASKS:
         for hidden in SIZES:
-            task = measured(folder_of(runs, name, hidden) / name / "map_elites")
-            if task is not None:
-                of_runs = task.measured_runs
-                values = {
-                    metric: interval(np.array([run.values.get(metric, np.nan) for run in of_runs]))
-                    for metric in SHOWN
-                }
-                n_parameters = of_runs[0].run.record.task.n_parameters
-                found.append(Point(name, hidden, n_parameters, len(of_runs), values))
+            known = made.get(folder_of(task, hidden), {}).get(ALGORITHM, {})
+            of_runs = shipped(task) if is_own(task, hidden) else list(known.values())
+            if of_runs:
+                columns = {name: np.array([run[name] for run in of_runs], np.float64) for name in SHOWN}
+                values = {name: interval(column) for name, column in columns.items()}
+                n_parameters = qdbench.make(task, hidden=hidden).n_parameters
+                found.append(Point(task, hidden, n_parameters, len(of_runs), values))
     return found
+
+
+def shipped(task: str) -> list[dict[str, float]]:
+    """Return the metrics of the reference runs of a task at standard scale."""
+    wanted = ("standard", task, ALGORITHM)
+    every = qdbench.references()
+    (one,) = (one for one in every if (one.scale.name, one.task.name, one.variant) == wanted)
+    return [one.values_of(run) for run in one.runs]
 
 
 def as_table(found: list[Point]) -> str:
@@ -101,7 +112,8 @@ def draw(found: list[Point], png: Path) -> None:
             values = [one.values[metric] for one in some]
             panel.plot(x, [one.mean for one in values], "o-")
             panel.vlines(x, [one.low for one in values], [one.high for one in values])
-            panel.set(xscale="log", xlabel="parameters", title=f"{task}: {_title(metric)}")
+            words = metric.replace("_", " ").replace("qd", "QD")
+            panel.set(xscale="log", xlabel="parameters", ylabel=words, title=task)
             panel.set_ylim(bottom=0)
     figure.savefig(png, dpi=110)
     plt.close(figure)
@@ -116,26 +128,27 @@ def run(chosen: argparse.Namespace) -> int:
     scale = sized(STANDARD, chosen)
     planned = [
         Planned(
-            folder_of(chosen.out, task, hidden),
+            chosen.out / folder_of(task, hidden),
             qdbench.make(task, episode_length=scale.episode_length, hidden=hidden),
-            CONTENDERS["map_elites"],
+            CONTENDERS[ALGORITHM],
             seed,
-            standard(task, scale) if hidden == qdbench.TASKS[task].hidden else scale,
+            scale,
         )
         for seed in chosen.seeds
         for task in TASKS
         for hidden in SIZES
+        if not is_own(task, hidden)
     ]
     return carry_out(planned, chosen.workers)
 
 
 def table(chosen: argparse.Namespace) -> None:
     """Print the table; draw the figure."""
-    found = points(chosen.runs)
+    found = points(chosen.runs, chosen.kept)
     if chosen.png:
         draw(found, chosen.png)
     print(as_table(found))
 
 
 if __name__ == "__main__":
-    sys.exit(command(run_and_table(__doc__, run, table)))
+    sys.exit(command(run_and_table(__doc__, run, table, keep)))

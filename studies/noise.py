@@ -8,6 +8,11 @@ The tasks are noisy arms, whose truth is known. Each is run on its own grid of 1
 
     python -m studies.noise run --out results/noise-robots --tasks walker_uni --seeds 0-4
     python -m studies.noise run --out results/noise-robots --tasks ant_omni --seeds 0-4 --k 8
+
+If they cannot all be made in one place, `keep` writes what the table needs of the finished runs:
+
+    python -m studies.noise keep --runs results/noise-robots --kept metrics
+    python -m studies.noise table --runs results/noise-robots --kept metrics
 """
 
 from __future__ import annotations
@@ -31,11 +36,12 @@ from studies.campaign import (
     command,
     interval,
     markdown,
-    measured,
+    options_of_keep,
     options_of_run,
     sized,
     without_nan,
 )
+from studies.kept import Runs, gathered, keep
 
 SCALE = Scale(evaluations=102_400, episode_length=250, replications=10, corrections=1, reevaluations=32)
 ALGORITHMS = (
@@ -92,20 +98,33 @@ METRICS = (
 )  # fmt: skip
 
 
-def read(folder: Path) -> dict[str, dict[str, Interval]]:
-    """Return the metrics of every algorithm: means over seeds with their 95 % intervals."""
-    found = measured(folder)
-    if found is None:
-        return {}
-    unknown = {"seconds": np.nan} if found.no_times else {}
-    return summary(
-        {
-            variant.label: {
-                name: np.array([(one.values | unknown)[name] for one in variant.runs]) for name in METRICS
-            }
-            for variant in found.variants
+def read(runs: Path, kept: Path | None = None) -> dict[str, dict[str, dict[str, Interval]]]:
+    """Return the metrics of every algorithm, by task: means over seeds with their 95 % intervals."""
+    return {name: summary(columns(found)) for name, found in gathered(runs, kept).items()}
+
+
+def columns(runs: Runs) -> dict[str, dict[str, Values]]:
+    """Return the metrics of every algorithm over its seeds, and its time relative to that of MAP-Elites."""
+    found = {}
+    for label, by_seed in runs.items():
+        found[label] = {
+            name: np.array([run[name] for run in by_seed.values()], np.float64) for name in METRICS
         }
-    )
+        base = runs.get(BASE, {})
+        times = [_relative(run, base.get(seed)) for seed, run in by_seed.items()]
+        found[label]["relative_time"] = np.array(times, np.float64)
+    return found
+
+
+def _relative(run: dict[str, Any], base: dict[str, Any] | None) -> float:
+    """Return the time of a run relative to another; NaN if they were not made in the same place."""
+    if base is None or _place(run) != _place(base):
+        return np.nan
+    return float(run["seconds"] / base["seconds"])
+
+
+def _place(run: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in run["made"].items() if name != "date"}
 
 
 def summary(values: dict[str, dict[str, Values]]) -> dict[str, dict[str, Interval]]:
@@ -123,7 +142,7 @@ def summary(values: dict[str, dict[str, Values]]) -> dict[str, dict[str, Interva
 
 def table(chosen: argparse.Namespace) -> None:
     """Print one table per task, and draw the figure."""
-    results = {path.name: found for path in sorted(chosen.runs.iterdir()) if (found := read(path))}
+    results = read(chosen.runs, chosen.kept)
     for name, found in results.items():
         print(f"\n{name}\n")
         order = sorted(found, key=lambda label: -_score(found[label]).mean)
@@ -133,12 +152,12 @@ def table(chosen: argparse.Namespace) -> None:
                 label,
                 *(found[label][metric].words(form) for metric, form in shown.values()),
                 found[label]["over"].words("+,.4g") if label != BASE and "over" in found[label] else "-",
-                found[label]["seconds"].words(",.0f"),
+                found[label]["relative_time"].words(".2f"),
                 f"{found[label]['n'].mean:.0f}",
             ]
             for label in order
         ]
-        print(markdown(["algorithm", *shown, f"minus {BASE}", "seconds", "seeds"], rows))
+        print(markdown(["algorithm", *shown, f"minus {BASE}", f"time / {BASE}'s", "seeds"], rows))
     if chosen.json:
         plain = {t: {a: {m: vars(i) for m, i in v.items()} for a, v in f.items()} for t, f in results.items()}
         chosen.json.write_text(json.dumps(without_nan(plain), indent=1))
@@ -217,10 +236,11 @@ def parser() -> argparse.ArgumentParser:
         "--k", type=int, metavar="N", help=f"samples of {', '.join(SAMPLED)}; depth of {', '.join(DEEP)}"
     )
     running.set_defaults(action=run)
-    reading.add_argument("--runs", type=Path, required=True, metavar="DIR")
     reading.add_argument("--png", type=Path, metavar="FILE")
     reading.add_argument("--json", type=Path, metavar="FILE")
     reading.set_defaults(action=table)
+    reading.add_argument("--runs", type=Path, required=True, metavar="DIR")
+    options_of_keep(commands, reading, keep)
     return found
 
 

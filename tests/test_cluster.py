@@ -221,6 +221,11 @@ def listening(pids: set[int]) -> set[str]:
 LOOPBACK = ("0100007F:", "0000000000000000FFFF00000100007F:", "00000000000000000000000001000000:")
 
 
+def folders_of(pids: set[int]) -> list[Path]:
+    """Return the temporary folders of some processes; other tests run beside, and have theirs."""
+    return [path for pid in pids for path in Path(tempfile.gettempdir()).glob(f"qdbench-*-{pid}-*")]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("more", [(), ("--jobs", "2")], ids=["batches", "whole runs"])
 def test_ctrl_c_saves_and_leaves_nothing_behind(
@@ -229,12 +234,12 @@ def test_ctrl_c_saves_and_leaves_nothing_behind(
     for name in ("RAY_ADDRESS", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "RAY_AUTH_MODE"):
         monkeypatch.delenv(name)
     (bench.folder / "beside.py").write_text("PAUSE = 0.005\n")
-    before = set(Path(tempfile.gettempdir()).glob("qdbench-*"))
     process = bench.start(*command("--out", "own", "--on", "ray", *more))
     while rows(found(bench, "own") / "metrics.csv") < 4:
         assert process.poll() is None, process.stderr and process.stderr.read()
         time.sleep(0.01)
     ours = descendants(process.pid)
+    assert folders_of({process.pid, *ours})
     addresses = listening({process.pid, *ours})
     assert addresses
     assert all(address.startswith(LOOPBACK) for address in addresses), addresses
@@ -249,7 +254,7 @@ def test_ctrl_c_saves_and_leaves_nothing_behind(
     while left := {pid for pid in ours if Path(f"/proc/{pid}").exists() and not is_zombie(pid)}:
         assert time.monotonic() < deadline, left
         time.sleep(0.1)
-    assert not [path for path in Path(tempfile.gettempdir()).glob("qdbench-*") if path not in before]
+    assert not folders_of({process.pid, *ours})
     (bench.folder / "beside.py").write_text("PAUSE = 0.0001\n")
     assert bench(*command("--out", "own")).returncode == 0  # the same run goes on without a cluster
     assert bench(*command("--out", "home")).returncode == 0

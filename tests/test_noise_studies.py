@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import qdbench
 from studies import ask_tell, known_truth, noise
 from studies.campaign import command
+from studies.kept import of_runs
 
 
 def test_the_comparison_of_algorithms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,19 +57,61 @@ def test_the_comparison_on_robots(tmp_path: Path, capsys: pytest.CaptureFixture[
     cells = {row.split(" | ")[0].removeprefix("| "): row.split(" | ") for row in rows}
     means = {}
     for label, runs in variants.items():
-        names = ("qd_score", "corrected_qd_score", "corrected_coverage", "qd_score_loss", "seconds")
+        names = ("qd_score", "corrected_qd_score", "corrected_coverage", "qd_score_loss")
         means[label] = {name: np.mean([run.values[name] for run in runs]) for name in names}
         shown = [f"{means[label][name]:,.4g} (" for name in names[:3]]
         assert all(map(str.startswith, cells[label][1:4], shown))
         assert cells[label][4].startswith(f"{means[label]['qd_score_loss']:.1%} (")
-        assert cells[label][6].startswith(f"{means[label]['seconds']:,.0f} (")
+        ours, base = ([one.values["seconds"] for one in some] for some in (runs, variants["map_elites"]))
+        assert cells[label][6].startswith(f"{np.mean(np.divide(ours, base)):.2f} (")
     assert list(cells) == sorted(means, key=lambda label: -means[label]["corrected_qd_score"])
     more = means["deep_grid-depth-8"]["corrected_qd_score"] - means["map_elites"]["corrected_qd_score"]
     assert cells["deep_grid-depth-8"][5].startswith(f"{more:+,.4g} (")
     assert png.stat().st_size > 10_000
-    more_workers = ["run", "--out", str(out), *sizes[:-1], "2", *chosen, "--workers", "2"]
-    assert command(noise.parser(), more_workers) == 0
-    assert noise.read(out / "walker_uni")["map_elites"]["seconds"].words() == "-"  # not comparable
+
+
+def test_runs_of_several_places_in_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two seeds in one place, kept, and one in another: the table is that of all three."""
+    sizes = ["--evaluations", "512", "--episode-length", "10", "--reevaluations", "2"]
+    chosen = ["--tasks", "walker_uni", "--algorithms", "map_elites", "me_random", *sizes]
+    first, second, kept = tmp_path / "first", tmp_path / "second", tmp_path / "kept"
+    for out, seeds, workers in ((first, "0-1", "1"), (second, "2", "2")):
+        made = ["run", "--out", str(out), "--seeds", seeds, "--workers", workers]
+        assert command(noise.parser(), [*made, *chosen]) == 0
+    assert command(noise.parser(), ["keep", "--runs", str(first), "--kept", str(kept)]) == 0
+    copytree(first, tmp_path / "both")
+    copytree(second, tmp_path / "both", dirs_exist_ok=True)
+    found, expected = (noise.read(*where)["walker_uni"] for where in ((second, kept), (tmp_path / "both",)))
+    assert found["me_random"]["n"].mean == 3
+    for label in expected:
+        for name in ("corrected_qd_score", "relative_time", "over"):
+            pair = [list(vars(one[label][name]).values()) for one in (found, expected)]
+            assert pair[0] == pytest.approx(pair[1], rel=1e-5, abs=1e-6), (label, name)
+    capsys.readouterr()
+    assert command(noise.parser(), ["table", "--runs", str(tmp_path / "none"), "--kept", str(kept)]) == 0
+    assert "| map_elites |" in capsys.readouterr().out
+    runs = of_runs(first / "walker_uni")["runs"]
+    runs["map_elites"]["0"]["made"]["workers"] = 2
+    assert np.isnan(noise.columns(runs)["me_random"]["relative_time"]).tolist() == [True, False]
+    assert (
+        command(
+            noise.parser(),
+            [
+                "run",
+                "--out",
+                str(tmp_path / "other"),
+                "--seeds",
+                "0",
+                *chosen[:4],
+                *sizes[:3],
+                "9",
+                *sizes[4:],
+            ],
+        )
+        == 0
+    )
+    assert command(noise.parser(), ["table", "--runs", str(tmp_path / "other"), "--kept", str(kept)]) == 2
+    assert "is of another task: episode_length 10, here 9" in capsys.readouterr().err
 
 
 def test_errors_against_the_truth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,8 @@ from qdbench.metrics.robustness import Reevaluations
 from qdbench.paper.protocol import Contender, Scale
 from qdbench.store.corrections_file import CorrectionPoint
 from qdbench.store.locks import locked
-from studies import before, campaign, discrimination, episode_length, network_size
+from qdbench.store.reference_file import SHIPPED
+from studies import before, campaign, digests, discrimination, episode_length, kept, network_size
 
 TINY = Scale(evaluations=96, episode_length=8, replications=2, corrections=1, reevaluations=2, batch_size=24)
 TASKS = ("ant_omni", "walker_uni")
@@ -138,6 +139,40 @@ def _require_numbers(tiny: Path, found: dict[str, Any]) -> None:
     assert found["verdicts"]["a"]["mean"] == pytest.approx(gap)
 
 
+def test_a_campaign_goes_on_where_its_runs_are_gone(tiny: Path, tmp_path: Path) -> None:
+    """Seed 0 was made in one place, seed 1 in another: the numbers are those of both together."""
+    files = tmp_path / "kept"
+    for seed in (0, 1):
+        place = tmp_path / f"place-{seed}"
+        for path in tiny.glob(f"*/*/seed-{seed}"):
+            copytree(path, place / path.relative_to(tiny))
+        chosen = ["--runs", str(place), "--kept", str(files), "--tasks", *TASKS]
+        assert campaign.command(discrimination.parser(), ["keep", *chosen]) == 0
+    assert sorted(path.name for path in files.iterdir()) == [f"{name}.json" for name in TASKS]
+    expected = discrimination.summary(tiny, TASKS, [0, 1])
+    for where in ("place-1", "nowhere"):  # some of the runs are here, too, or none
+        found = discrimination.summary(tmp_path / where, TASKS, [0, 1], files)
+        for name in TASKS:
+            assert found[name]["missing"] == expected[name]["missing"]
+            assert _flat(found[name]) == pytest.approx(_flat(expected[name]), rel=1e-5, abs=1e-6, nan_ok=True)
+    made = digests.read_digests(files / "walker_uni.json").of("map_elites")[1].made
+    assert made["mujoco"] == qdbench.load(tiny / "walker_uni/map_elites/seed-1").record.environments[0].mujoco
+    other = qdbench.make("walker_uni", episode_length=9)
+    qdbench.run(other, "map_elites", evaluations=96, out=tmp_path / "other", workers=1, batch_size=24)
+    (found,) = discrimination.summary(tmp_path / "other", ["walker_uni"], [0, 1], files).values()
+    assert "not of the same task" in found["missing"][0]
+    assert "episode_length 8, here 9" in found["missing"][0]
+
+
+def _flat(found: Any, name: str = "") -> dict[str, float]:
+    """Return all numbers of a summary by their places."""
+    if isinstance(found, dict):
+        return {key: value for one in found for key, value in _flat(found[one], f"{name} {one}").items()}
+    if isinstance(found, list):
+        return {key: value for i, one in enumerate(found) for key, value in _flat(one, f"{name} {i}").items()}
+    return {name: found} if isinstance(found, int | float) else {}
+
+
 def test_one_inconsistent_task_does_not_hide_the_others(
     tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,7 +188,7 @@ def test_one_inconsistent_task_does_not_hide_the_others(
 
 
 def columns(ours: list[float], random: list[float], growth: list[float]) -> dict[str, Any]:
-    both = {f"{name}_growth_since_three_quarters": growth for name in discrimination.GROWN}
+    both = {f"{name}_growth_since_three_quarters": growth for name in digests.GROWN}
     return {
         "map_elites": {"corrected_qd_score": ours, **both},
         "random_search": {"corrected_qd_score": random},
@@ -256,29 +291,33 @@ def test_a_run_of_another_process_is_left_to_it(tmp_path: Path, capsys: pytest.C
     assert second.endswith(" s")
 
 
-def test_network_sizes_share_the_runs_of_the_standard_campaign(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_network_sizes_beside_the_reference_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(network_size, "STANDARD", TINY)
     monkeypatch.setattr(network_size, "SIZES", ((8,), (64, 64)))
-    parser = campaign.run_and_table(None, network_size.run, network_size.table)
-    run(parser, "run", tiny, "--seeds", "0-1")
-    made = capsys.readouterr().out.splitlines()
-    assert [line.endswith("was finished, 0 s") for line in made] == [False, True] * 4
-    table(parser, tiny, "--png", str(tmp_path / "figure.png"))
-    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
-    expected = [
-        [f"| {name}", words, f"{qdbench.make(name, hidden=hidden).n_parameters:,}", "2"]
+    parser = campaign.run_and_table(None, network_size.run, network_size.table, kept.keep)
+    run(parser, "run", tmp_path, "--seeds", "0-1")
+    assert len(capsys.readouterr().out.splitlines()) == 4  # the tasks' own networks are not run again
+    table(parser, tmp_path, "--png", str(tmp_path / "figure.png"))
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[:4] for row in rows] == [
+        [name, words, f"{qdbench.make(name, hidden=hidden).n_parameters:,}", n_seeds]
         for name in network_size.TASKS
-        for words, hidden in (("8", (8,)), ("64, 64", (64, 64)))
+        for words, hidden, n_seeds in (("8", (8,), "2"), ("64, 64", (64, 64), "5"))
     ]
-    assert [row[:4] for row in rows] == expected
+    for name, other, own in zip(network_size.TASKS, rows[::2], rows[1::2], strict=True):
+        shipped = json.loads((SHIPPED / f"standard-v1/{name}/map_elites.json").read_text())
+        at = shipped["metrics"].index("coverage")
+        assert own[4].startswith(f"{np.mean([run['values'][at] for run in shipped['runs']]):.4g} (")
+        made = [qdbench.load(tmp_path / f"{name}-8/{name}/map_elites/seed-{seed}") for seed in (0, 1)]
+        assert other[4].startswith(f"{np.mean([one.metrics['coverage'][-1] for one in made]):.4g} (")
     assert (tmp_path / "figure.png").stat().st_size > 5000
-    run(parser, "run", tmp_path, "--seeds", "0")  # the first in its folder: the same correction points
-    for name in network_size.TASKS:
-        both = [qdbench.load(out / name / "map_elites/seed-0") for out in (tiny, tmp_path)]
-        points = [one.corrections and [at.evaluations for at in one.corrections.points] for one in both]
-        assert points[0] == points[1] == ([48, 72, 96] if name == "ant_omni" else [96])
+
+
+def test_the_docs_show_the_network_sizes_as_they_are(tmp_path: Path) -> None:
+    found = network_size.points(tmp_path, ROOT / "studies/data/network_size")
+    assert network_size.as_table(found) in (ROOT / "docs/reproduction.md").read_text()
 
 
 def test_losses_against_episode_length_fill_and_reevaluations(
@@ -287,14 +326,18 @@ def test_losses_against_episode_length_fill_and_reevaluations(
     monkeypatch.setattr(episode_length, "SCALE", TINY)
     monkeypatch.setattr(episode_length, "LENGTHS", (8, 30))
     monkeypatch.setattr(episode_length, "FILLS", (2, 4))
-    parser = campaign.run_and_table(None, episode_length.run, episode_length.table)
-    run(parser, "run", tmp_path, "--seeds", "0-1")
-    capsys.readouterr()
+    parser = episode_length.parser()
+    run(parser, "run", tmp_path / "runs", "--seeds", "0-1")
     monkeypatch.setattr(episode_length, "LENGTHS", (8, 30, 70))
-    table(parser, tmp_path, "--png", str(tmp_path / "figure.png"))
+    files, png = tmp_path / "kept", tmp_path / "figure.png"
+    campaign.command(parser, ["keep", "--runs", str(tmp_path / "runs"), "--kept", str(files)])
+    capsys.readouterr()
+    table(parser, tmp_path / "runs", "--png", str(png))
     said = capsys.readouterr().out
     assert said.endswith("Not finished: episode length 70\n")
-    assert (tmp_path / "figure.png").stat().st_size > 5000
+    assert png.stat().st_size > 5000
+    table(parser, tmp_path / "nowhere", "--kept", str(files))
+    assert capsys.readouterr().out == said
     original = PlacedRun.reevaluations
 
     def first_is_lost(self: PlacedRun, point: CorrectionPoint) -> Reevaluations:
@@ -304,20 +347,27 @@ def test_losses_against_episode_length_fill_and_reevaluations(
         return Reevaluations(fitness, descriptors)
 
     monkeypatch.setattr(PlacedRun, "reevaluations", first_is_lost)
-    elites = episode_length.elites(tmp_path)[30]
-    for one, measured in zip(
-        elites, qdbench.measure(tmp_path / "episode_length-30").tasks[0].measured_runs, strict=True
-    ):
-        values = [measured.values[name] for name in ("coverage_loss", "qd_score_loss", "return_rate")]
-        assert measured.values["lost_elites"] == 1
-        assert one.lost(2) == pytest.approx(values)
-        assert one.thinned(len(one)) == pytest.approx(values)
-        assert one.thinned(1)[0] == pytest.approx(1 / len(one))  # alone, none is displaced
-        assert one.lost(1)[2] == one.back[:, 0].mean()
-    for numbers in (episode_length.by_fill({30: elites}), episode_length.by_count({30: elites})):
+    runs = qdbench.measure(tmp_path / "runs/episode_length-30").tasks[0].measured_runs
+    monkeypatch.setattr(episode_length, "FILLS", (1, *sorted({len(one.fitness) for one in runs})))
+    for one in runs:
+        found = episode_length.lost(one)
+        values = [one.values[name] for name in episode_length.METRICS_SHOWN]
+        assert one.values["lost_elites"] == 1
+        assert found["by_count"]["2"] == pytest.approx(values)
+        assert found["by_fill"][str(len(one.fitness))] == pytest.approx(values)
+        assert found["by_fill"]["1"][0] == pytest.approx(1 / len(one.fitness))  # alone, none is displaced
+        placed = PlacedRun(qdbench.load(one.run.path))
+        point = placed.run.final_point
+        assert point is not None
+        again = placed.reevaluations(point)
+        cells = [placed.geometry.cells(where) for where in (point.descriptors, again.descriptors[:, 0])]
+        assert found["by_count"]["1"][2] == np.mean(cells[0] == cells[1])
+    every = episode_length.found_in(tmp_path / "runs")
+    for numbers in (episode_length.over(every, name) for name in ("by_fill", "by_count")):
         assert not any(np.isnan(value.mean) for values in numbers[30].values() for value in values)
-    monkeypatch.setattr(episode_length, "FILLS", (2, min(map(len, elites)) + 1))
-    assert list(episode_length.by_fill({30: elites})[30]) == [2]  # not all replications have so many
+    assert 1 in episode_length.over(every, "by_fill")[30]
+    every[30][0]["by_fill"].pop("1")
+    assert 1 not in episode_length.over(every, "by_fill")[30]  # not all replications have it
 
 
 def test_files_read_without_the_task_give_the_same_numbers(tiny: Path) -> None:
@@ -336,8 +386,8 @@ def test_files_read_without_the_task_give_the_same_numbers(tiny: Path) -> None:
         assert run.final_point is not None
         archive = PlacedRun(run).corrected(run.final_point)
         order = np.argsort(archive.cells)
-        assert found.corrected()[0].tolist() == archive.cells[order].tolist()
-        assert found.corrected()[1] == pytest.approx(archive.elites.fitness[order])
+        assert found.corrected().cells.tolist() == archive.cells[order].tolist()
+        assert found.corrected().fitness == pytest.approx(archive.elites.fitness[order])
 
 
 def test_old_runs_with_invalid_reevaluations_and_unfinished_ones(tiny: Path, tmp_path: Path) -> None:
@@ -356,7 +406,7 @@ def test_old_runs_with_invalid_reevaluations_and_unfinished_ones(tiny: Path, tmp
     columns = found["contenders"]["map_elites"]
     assert columns["seed"] == [0]
     assert columns["return_rate"] == [pytest.approx(expected["return_rate"])]
-    assert len(before.OldRun(first).corrected()[0]) == expected["corrected_coverage"]
+    assert len(before.OldRun(first).corrected().cells) == expected["corrected_coverage"]
 
 
 def test_the_old_code_makes_the_old_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
