@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from qdbench.errors import BrokenTask, UnknownName
 from qdbench.robots import Robot
+from qdbench.robots.contact_pairs import with_contact_pairs
 
 Root = Literal["free", "planar", "fixed"]
 
@@ -38,6 +39,8 @@ class Anatomy:
     """What tasks and the simulation need to know about a compiled robot."""
 
     model: mujoco.MjModel
+    stepped_model: mujoco.MjModel
+    """The same for MuJoCo's steps, bit for bit, and faster: see `with_contact_pairs`."""
     control_step: float
     """Seconds between two actions."""
     physics_steps: int
@@ -101,12 +104,19 @@ def compile_robot(robot: Robot, filled: Collection[str] = ()) -> Anatomy:
         model = spec.compile()
     except ValueError as error:
         raise BrokenTask(f"robot {robot.name!r}: MuJoCo cannot compile its MJCF: {error}") from None
+    stepped_model = with_contact_pairs(spec, model, robot.floor)
     if robot.exact_contacts:
-        of_all = (model.geom_solref, model.jnt_solref, model.pair_solref, model.tendon_solref_lim)
-        for solref in (row for rows in of_all for row in rows):
-            if solref[0] > 0:  # else it gives stiffness and damping directly
-                solref[:] = sampled(robot, solref, model.opt.timestep)
-    return _describe(model, robot)
+        _exact_contacts(model, robot)
+        _exact_contacts(stepped_model, robot)
+    return _describe(model, stepped_model, robot)
+
+
+def _exact_contacts(model: mujoco.MjModel, robot: Robot) -> None:
+    """Replace all time constants, as `Robot.exact_contacts` says."""
+    of_all = (model.geom_solref, model.jnt_solref, model.pair_solref, model.tendon_solref_lim)
+    for solref in (row for rows in of_all for row in rows):
+        if solref[0] > 0:  # else it gives stiffness and damping directly
+            solref[:] = sampled(robot, solref, model.opt.timestep)
 
 
 def sampled(robot: Robot, solref: NDArray[np.float64], step: float) -> tuple[float, float]:
@@ -164,7 +174,7 @@ def _add_sensors(spec: mujoco.MjSpec, robot: Robot, filled: Collection[str]) -> 
         )
 
 
-def _describe(model: mujoco.MjModel, robot: Robot) -> Anatomy:
+def _describe(model: mujoco.MjModel, stepped_model: mujoco.MjModel, robot: Robot) -> Anatomy:
     root_body = model.body(robot.root).id if robot.root is not None else 0
     root = _root(model, root_body)
     root_q, root_v = _SIZES[root]
@@ -186,6 +196,7 @@ def _describe(model: mujoco.MjModel, robot: Robot) -> Anatomy:
     wrench_units = [weight * height] * 3 + [weight] * 3
     return Anatomy(
         model=model,
+        stepped_model=stepped_model,
         control_step=robot.control_step,
         physics_steps=robot.physics_steps,
         root=root,

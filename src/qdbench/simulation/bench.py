@@ -143,7 +143,7 @@ def replay(
 ) -> tuple[float, list[Batch]]:
     """Step MuJoCo batches through recorded actions; return the seconds and the batches."""
     n = len(starts) // workers
-    model, physics_steps = task.anatomy.model, task.robot.physics_steps
+    model, physics_steps = task.anatomy.stepped_model, task.robot.physics_steps
     batches = [Batch(model, n, nthread=1) for _ in range(workers)]
     for worker, batch in enumerate(batches):
         batch.state[:] = starts[worker * n : (worker + 1) * n]

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 import numpy as np
-from mujoco import mjtStage
+from mujoco import mjtStage, set_mjcb_time
 from mujoco.batch import Batch
 from numpy.typing import NDArray
 
@@ -22,6 +22,8 @@ _POSITIONS = mjtStage.mjSTAGE_POS.value
 _EVERYTHING = mjtStage.mjSTAGE_ACC.value
 
 Slots = NDArray[np.intp]
+
+set_mjcb_time(None)  # else MuJoCo reads the clock many times in every step, for timers that nobody reads
 
 
 class Engine(Protocol):
@@ -47,7 +49,7 @@ class MujocoEngine:
     """Simulations on one `mujoco.batch.Batch`, stepped in the calling thread."""
 
     def __init__(self, robot: Anatomy, fields: Collection[str], n_slots: int) -> None:
-        self.batch = Batch(robot.model, n_slots, nthread=1)
+        self.batch = Batch(robot.stepped_model, n_slots, nthread=1)
         self._robot = robot
         self._ids = np.arange(n_slots, dtype=np.int32)
         self._ctrl = self.batch.bind("ctrl")
