@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 import numpy as np
-from mujoco import mjtStage, set_mjcb_time
+from mujoco import mjtStage
 from mujoco.batch import Batch
 from numpy.typing import NDArray
 
@@ -22,8 +22,6 @@ _POSITIONS = mjtStage.mjSTAGE_POS.value
 _EVERYTHING = mjtStage.mjSTAGE_ACC.value
 
 Slots = NDArray[np.intp]
-
-set_mjcb_time(None)  # else MuJoCo reads the clock many times in every step, for timers that nobody reads
 
 
 class Engine(Protocol):

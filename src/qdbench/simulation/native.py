@@ -1,11 +1,13 @@
-"""Settings of native libraries during simulations.
+"""Settings of native libraries for simulations.
 
-They are valid for the complete process. So they are set when the first simulation starts and restored when
+They are valid for the complete process. So most are set when the first simulation starts and restored when
 the last one ends, in whatever threads these run.
 """
 
 from __future__ import annotations
 
+import ctypes
+import importlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +16,20 @@ from typing import Any
 import mujoco
 from threadpoolctl import ThreadpoolController
 
+
+def _stop_mujoco_s_timers() -> None:
+    """Switch off timers that cost about 5 % of a step and that nobody reads here.
+
+    Once and for all: another thread may just be stepping. `set_mjcb_time(None)` restores them instead.
+    """
+    try:
+        library = ctypes.CDLL(str(importlib.import_module("mujoco._callbacks").__file__))
+        ctypes.c_void_p.in_dll(library, "mjcb_time").value = None
+    except (ImportError, OSError, ValueError):  # Windows does not look into the libraries of a library
+        pass
+
+
+_stop_mujoco_s_timers()
 _blas = ThreadpoolController()
 _lock = threading.Lock()
 _users = 0
