@@ -17,7 +17,7 @@ import mujoco
 from threadpoolctl import ThreadpoolController
 
 
-def _stop_mujoco_s_timers() -> None:
+def stop_mujoco_s_timers() -> None:
     """Switch off timers that cost about 5 % of a step and that nobody reads here.
 
     Once and for all: another thread may just be stepping. `set_mjcb_time(None)` restores them instead.
@@ -29,7 +29,7 @@ def _stop_mujoco_s_timers() -> None:
         pass
 
 
-_stop_mujoco_s_timers()
+stop_mujoco_s_timers()
 _blas = ThreadpoolController()
 _lock = threading.Lock()
 _users = 0
