@@ -45,15 +45,15 @@ def _lists_all_contacts(model: mujoco.MjModel, ground: int) -> bool:
     others = touching[ground]
     alike = all(
         (of_geom[others] == of_geom[ground]).all()
-        for of_geom in (model.geom_priority, model.geom_solref, model.geom_solimp)
+        for of_geom in (model.geom_priority, model.geom_solmix, model.geom_solref, model.geom_solimp)
     )
-    wide = model.geom_margin.any() or model.geom_gap.any()
-    other_rules = model.npair or model.nexclude or model.nflex
+    rare = (model.geom_margin, model.geom_gap, model.geom_adhesion, model.geom_surfacevel)
+    other_rules = model.npair or model.nexclude or model.nflex or any(of_geom.any() for of_geom in rare)
     fixed = model.body_weldid[model.geom_bodyid] == 0
     return (
         model.geom_type[ground] == _PLANE
         and fixed[ground]
-        and not (wide or other_rules or apart.any() or fixed[others].any())
+        and not (other_rules or apart.any() or fixed[others].any())
         and alike
     )
 
