@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -21,7 +22,16 @@ from qdbench.paper.protocol import Contender, Scale
 from qdbench.store.corrections_file import CorrectionPoint
 from qdbench.store.locks import locked
 from qdbench.store.reference_file import SHIPPED
-from studies import before, campaign, digests, discrimination, episode_length, kept, network_size
+from studies import (
+    before,
+    campaign,
+    digests,
+    discrimination,
+    episode_length,
+    kept,
+    network_size,
+    paper_experiment,
+)
 
 TINY = Scale(evaluations=96, episode_length=8, replications=2, corrections=1, reevaluations=2, batch_size=24)
 TASKS = ("ant_omni", "walker_uni")
@@ -368,6 +378,31 @@ def test_losses_against_episode_length_fill_and_reevaluations(
     assert 1 in episode_length.over(every, "by_fill")[30]
     every[30][0]["by_fill"].pop("1")
     assert 1 not in episode_length.over(every, "by_fill")[30]  # not all replications have it
+
+
+def test_the_paper_s_experiment_goes_on_from_the_reference_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Shipped seeds are not made again; those made here count as long as their metrics were kept."""
+    monkeypatch.setattr(paper_experiment, "SCALE", replace(TINY, more_replications=(("map_elites", 7),)))
+    parser = paper_experiment.parser()
+    run(parser, "run", tmp_path / "runs")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition("seed-")[2].split(":")[0] for line in lines] == ["5", "6"]
+    table(parser, tmp_path / "runs")
+    said = capsys.readouterr().out
+    assert "Seeds to be made" not in said
+    files = tmp_path / "kept"
+    assert campaign.command(parser, ["keep", "--runs", str(tmp_path / "runs"), "--kept", str(files)]) == 0
+    found = paper_experiment.replications(tmp_path / "nowhere", files)
+    made = [qdbench.load(tmp_path / f"runs/ant_omni/map_elites/seed-{seed}") for seed in (5, 6)]
+    assert {label: len(columns["coverage"]) for label, columns in found.items()} == {
+        "map_elites": 7, "cvt_map_elites": 2, "random_search": 2, "random_search-uniform": 2
+    }  # fmt: skip
+    assert found["map_elites"]["coverage"][5:].tolist() == [one.metrics["coverage"][-1] for one in made]
+    (shipped,) = (one for one in qdbench.references() if one.where == "standard-v1/ant_omni/map_elites.json")
+    values = [shipped.values_of(one)["return_rate"] for one in shipped.runs]
+    assert found["map_elites"]["return_rate"][:5].tolist() == values
 
 
 def test_files_read_without_the_task_give_the_same_numbers(tiny: Path) -> None:
