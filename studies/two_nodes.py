@@ -98,11 +98,11 @@ def serve(cpus: Sequence[int]) -> None:
         for line in sys.stdin:
             word, *more = line.split()
             if word == "restart":
-                changes = dict(pair.split("=") for pair in more)
-                os.environ.update(changes)
+                before = dict(os.environ)
+                os.environ.update(pair.split("=") for pair in more)
                 second = [cluster.add_node(num_cpus=cpus[1], object_store_memory=2**28)]
-                for name in changes:
-                    del os.environ[name]
+                os.environ.clear()
+                os.environ.update(before)
             elif word == "kill":
                 os.kill(second[0].all_processes["raylet"][0].process.pid, signal.SIGKILL)
                 cluster.remove_node(second.pop(), allow_graceful=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -159,9 +160,8 @@ def test_the_example_needs_no_qdbench(hopper: StoredRun, tmp_path: Path) -> None
     path = qdbench.export(hopper, out=tmp_path / "policy.npz")
     (tmp_path / "qdbench.py").write_text("raise ImportError('no qdbench here')")
     script = [sys.executable, str(ROOT / "examples/exported_policy.py"), str(path)]
-    done = subprocess.run(
-        script, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
-    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}  # its BLAS kernels, too
+    done = subprocess.run(script, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     for line in done.stdout.splitlines():
         found, stored = line.split(" ", 1)[1].split(", stored ")
