@@ -6,8 +6,7 @@ Studies made of runs have the sub-commands `run` and `table`. Start them from th
     python -m studies.discrimination run --out results/standard
 
 Interrupted, the same command continues. Finished runs are skipped. Several processes with the same command
-share the runs. A task with its own options lies directly in the folder, so all studies can share one, and no
-run is made twice.
+share the runs. Give every study a folder of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -116,14 +115,15 @@ def standard(task: str, scale: Scale) -> Scale:
     return replace(scale, corrections=SCALES["laptop"].corrections) if more else scale
 
 
-def measured(folder: Path, seeds: Container[int] | None = None) -> MeasuredTask | None:
-    """Return the measurements of the only task in a folder; None if it has no finished run of these seeds."""
-    variants = collect([folder]).variants if folder.is_dir() else ()
-    runs = [run for variant in variants for run in variant.runs]
-    paths = [run.path for run in runs if seeds is None or run.record.seed in seeds]
-    if not paths:
+def measured(folder: Path) -> MeasuredTask | None:
+    """Return the measurements of the only task in a folder; None if it has no finished run."""
+    collected = collect([folder]) if folder.is_dir() else None
+    if collected is None or not collected.variants:
         return None
-    (task,) = qdbench.measure(paths).tasks
+    found = qdbench.measure([run.path for variant in collected.variants for run in variant.runs])
+    for one in (*collected.skipped, *found.skipped):  # the others count
+        print(f"not used: {one.path}: {one.reason}", file=sys.stderr)
+    (task,) = found.tasks
     return task
 
 
@@ -208,17 +208,24 @@ def options_of_keep(commands: Any, reading: argparse.ArgumentParser, keep: Actio
 
 
 def run_and_table(
-    about: str | None, run: Action, table: Action, keep: Action | None = None
+    about: str | None,
+    run: Action,
+    table: Action,
+    keep: Action | None = None,
+    *,
+    seeds: str = "0-2",
+    figure: bool = True,
 ) -> argparse.ArgumentParser:
-    """Return the command line of a study with `run` (three seeds), `table` (with a figure) and `keep`."""
+    """Return the command line of a study with `run`, `table` and perhaps `keep`."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
     running, reading = commands.add_parser("run"), commands.add_parser("table")
-    options_of_run(running, "0-2")
+    options_of_run(running, seeds)
     running.set_defaults(action=run)
     reading.add_argument("--runs", type=Path, required=True, metavar="DIR")
-    reading.add_argument("--png", type=Path, metavar="FILE", help="draw a figure")
     reading.set_defaults(action=table)
+    if figure:
+        reading.add_argument("--png", type=Path, metavar="FILE", help="draw a figure")
     if keep is not None:
         options_of_keep(commands, reading, keep)
     return parser

@@ -94,7 +94,7 @@ def found_in(runs: Path, kept: Path | None = None) -> Found:
 
 def over_seeds(lost: Sequence[Sequence[float]]) -> list[Interval]:
     """Return losses and return rate over replications."""
-    return [interval(column) for column in np.array(lost).T]
+    return [interval(column) for column in np.array(lost, np.float64).T]
 
 
 Table = dict[int, dict[int, list[Interval]]]

@@ -30,7 +30,7 @@ from studies.campaign import (
     run_and_table,
     sized,
 )
-from studies.kept import gathered, keep
+from studies.kept import gathered, keep, shipped
 
 TASKS = ("walker_uni", "ant_omni")
 SIZES = ((8,), (16, 16), (64, 64), (256, 256))
@@ -65,22 +65,14 @@ def points(runs: Path, kept: Path | None = None) -> list[Point]:
     found = []
     for task in TASKS:
         for hidden in SIZES:
-            known = made.get(folder_of(task, hidden), {}).get(ALGORITHM, {})
-            of_runs = shipped(task) if is_own(task, hidden) else list(known.values())
+            every = shipped(task)["runs"] if is_own(task, hidden) else made.get(folder_of(task, hidden), {})
+            of_runs = list(every.get(ALGORITHM, {}).values())
             if of_runs:
                 columns = {name: np.array([run[name] for run in of_runs], np.float64) for name in SHOWN}
                 values = {name: interval(column) for name, column in columns.items()}
                 n_parameters = qdbench.make(task, hidden=hidden).n_parameters
                 found.append(Point(task, hidden, n_parameters, len(of_runs), values))
     return found
-
-
-def shipped(task: str) -> list[dict[str, float]]:
-    """Return the metrics of the reference runs of a task at standard scale."""
-    wanted = ("standard", task, ALGORITHM)
-    every = qdbench.references()
-    (one,) = (one for one in every if (one.scale.name, one.task.name, one.variant) == wanted)
-    return [one.values_of(run) for run in one.runs]
 
 
 def as_table(found: list[Point]) -> str:

@@ -104,21 +104,27 @@ def read(runs: Path, kept: Path | None = None) -> dict[str, dict[str, dict[str, 
 
 
 def columns(runs: Runs) -> dict[str, dict[str, Values]]:
-    """Return the metrics of every algorithm over its seeds, and its time relative to that of MAP-Elites."""
+    """Return the metrics of every algorithm over its seeds; also steps and time relative to MAP-Elites'."""
     found = {}
     for label, by_seed in runs.items():
         found[label] = {
             name: np.array([run[name] for run in by_seed.values()], np.float64) for name in METRICS
         }
         base = runs.get(BASE, {})
-        times = [_relative(run, base.get(seed)) for seed, run in by_seed.items()]
-        found[label]["relative_time"] = np.array(times, np.float64)
+        pairs = [(run, base.get(seed)) for seed, run in by_seed.items()]
+        found[label]["relative_steps"] = np.array([_steps(*pair) for pair in pairs], np.float64)
+        found[label]["relative_time"] = np.array([_time(*pair) for pair in pairs], np.float64)
     return found
 
 
-def _relative(run: dict[str, Any], base: dict[str, Any] | None) -> float:
-    """Return the time of a run relative to another; NaN if they were not made in the same place."""
-    if base is None or _place(run) != _place(base):
+def _steps(run: dict[str, Any], base: dict[str, Any] | None) -> float:
+    """Return the control steps of a run relative to another's."""
+    return float(run["steps"] / base["steps"]) if base and base["steps"] else np.nan
+
+
+def _time(run: dict[str, Any], base: dict[str, Any] | None) -> float:
+    """Return the time of a run relative to another's; NaN if they were not made in the same place."""
+    if base is None or _place(run) != _place(base) or "continued_elsewhere" in run["made"]:
         return np.nan
     return float(run["seconds"] / base["seconds"])
 
@@ -152,12 +158,12 @@ def table(chosen: argparse.Namespace) -> None:
                 label,
                 *(found[label][metric].words(form) for metric, form in shown.values()),
                 found[label]["over"].words("+,.4g") if label != BASE and "over" in found[label] else "-",
-                found[label]["relative_time"].words(".2f"),
+                *(found[label][f"relative_{what}"].words(".2f") for what in ("steps", "time")),
                 f"{found[label]['n'].mean:.0f}",
             ]
             for label in order
         ]
-        print(markdown(["algorithm", *shown, f"minus {BASE}", f"time / {BASE}'s", "seeds"], rows))
+        print(markdown(["algorithm", *shown, f"minus {BASE}", f"steps / {BASE}'s", "time", "seeds"], rows))
     if chosen.json:
         plain = {t: {a: {m: vars(i) for m, i in v.items()} for a, v in f.items()} for t, f in results.items()}
         chosen.json.write_text(json.dumps(without_nan(plain), indent=1))

@@ -20,7 +20,7 @@ import qdbench
 from qdbench.metrics.metric import METRICS
 from qdbench.paper.findings import findings
 from qdbench.paper.intervals import Replications
-from qdbench.paper.protocol import CONTENDERS, REPRODUCED_TASK, SCALES, Contender
+from qdbench.paper.protocol import CONTENDERS, REPRODUCED_TASK, SCALES
 from studies.campaign import (
     Planned,
     Values,
@@ -28,11 +28,10 @@ from studies.campaign import (
     command,
     interval,
     markdown,
-    options_of_keep,
-    options_of_run,
+    run_and_table,
     sized,
 )
-from studies.kept import gathered, keep
+from studies.kept import joined, keep, shipped, together
 
 SCALE = SCALES["laptop"]
 SHOWN = (
@@ -42,21 +41,13 @@ SHOWN = (
 NO_TIMES = "the runs were made on several machines"
 
 
-def shipped(contender: Contender) -> dict[int, dict[str, float]]:
-    """Return the metrics of the reference runs of a contender by seed."""
-    wanted = ("standard", REPRODUCED_TASK, contender.label)
-    every = (one for one in qdbench.references() if (one.scale.name, one.task.name, one.variant) == wanted)
-    return {run.seed: dict(one.values_of(run)) for one in every for run in one.runs}
-
-
 def replications(runs: Path, kept: Path | None = None) -> Replications:
     """Return the final metrics of all runs that are known, by variant and metric."""
-    made = gathered(runs, kept).get(REPRODUCED_TASK, {})
+    known = joined(shipped(REPRODUCED_TASK), together(runs, kept, REPRODUCED_TASK)).get("runs", {})
     found: dict[str, dict[str, Values]] = {}
     for contender in CONTENDERS:
-        here = {int(seed): run for seed, run in made.get(contender.label, {}).items()}
-        by_seed = here | shipped(contender)
-        some = [by_seed[seed] for seed in sorted(by_seed) if seed in SCALE.seeds(contender)]
+        by_seed = known.get(contender.label, {})
+        some = [by_seed[str(seed)] for seed in SCALE.seeds(contender) if str(seed) in by_seed]
         if some:
             found[contender.label] = {
                 name: np.array([one[name] for one in some], np.float64) for name in SHOWN
@@ -88,29 +79,21 @@ def _form(metric: str) -> str:
 
 def run(chosen: argparse.Namespace) -> int:
     """Make the runs that are not shipped, seed by seed."""
-    scale = sized(SCALE, chosen)
+    scale, done = sized(SCALE, chosen), shipped(REPRODUCED_TASK).get("runs", {})
     task = qdbench.make(REPRODUCED_TASK, episode_length=scale.episode_length)
     planned = [
         Planned(chosen.out, task, contender, seed, scale)
         for seed in chosen.seeds
         for contender in CONTENDERS
-        if seed in SCALE.seeds(contender) and seed not in shipped(contender)
+        if seed in SCALE.seeds(contender) and str(seed) not in done.get(contender.label, {})
     ]
     return carry_out(planned, chosen.workers)
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the command line of this study."""
-    found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = found.add_subparsers(required=True)
-    running, reading = commands.add_parser("run"), commands.add_parser("table")
-    options_of_run(running, "0-19")
-    running.set_defaults(action=run)
-    reading.add_argument("--runs", type=Path, required=True, metavar="DIR")
-    reading.set_defaults(action=lambda chosen: print(as_tables(replications(chosen.runs, chosen.kept))))
-    options_of_keep(commands, reading, keep)
-    return found
+def table(chosen: argparse.Namespace) -> None:
+    """Print the tables."""
+    print(as_tables(replications(chosen.runs, chosen.kept)))
 
 
 if __name__ == "__main__":
-    sys.exit(command(parser()))
+    sys.exit(command(run_and_table(__doc__, run, table, keep, seeds="0-19", figure=False)))

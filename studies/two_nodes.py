@@ -99,7 +99,7 @@ def serve(cpus: Sequence[int]) -> None:
             word, *more = line.split()
             if word == "restart":
                 before = dict(os.environ)
-                os.environ.update(pair.split("=") for pair in more)
+                os.environ.update(dict(pair.split("=") for pair in more))
                 second = [cluster.add_node(num_cpus=cpus[1], object_store_memory=2**28)]
                 os.environ.clear()
                 os.environ.update(before)

@@ -63,7 +63,11 @@ def test_the_comparison_on_robots(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert all(map(str.startswith, cells[label][1:4], shown))
         assert cells[label][4].startswith(f"{means[label]['qd_score_loss']:.1%} (")
         ours, base = ([one.values["seconds"] for one in some] for some in (runs, variants["map_elites"]))
-        assert cells[label][6].startswith(f"{np.mean(np.divide(ours, base)):.2f} (")
+        assert cells[label][7].startswith(f"{np.mean(np.divide(ours, base)):.2f} (")
+        steps, of_base = (
+            [one.run.record.totals.steps for one in some] for some in (runs, variants["map_elites"])
+        )
+        assert cells[label][6].startswith(f"{np.mean(np.divide(steps, of_base)):.2f} (")
     assert list(cells) == sorted(means, key=lambda label: -means[label]["corrected_qd_score"])
     more = means["deep_grid-depth-8"]["corrected_qd_score"] - means["map_elites"]["corrected_qd_score"]
     assert cells["deep_grid-depth-8"][5].startswith(f"{more:+,.4g} (")
@@ -93,6 +97,8 @@ def test_runs_of_several_places_in_one_table(tmp_path: Path, capsys: pytest.Capt
     runs = of_runs(first / "walker_uni")["runs"]
     runs["map_elites"]["0"]["made"]["workers"] = 2
     assert np.isnan(noise.columns(runs)["me_random"]["relative_time"]).tolist() == [True, False]
+    runs["me_random"]["1"]["made"]["continued_elsewhere"] = True
+    assert np.isnan(noise.columns(runs)["me_random"]["relative_time"]).all()
     assert (
         command(
             noise.parser(),
@@ -111,7 +117,7 @@ def test_runs_of_several_places_in_one_table(tmp_path: Path, capsys: pytest.Capt
         == 0
     )
     assert command(noise.parser(), ["table", "--runs", str(tmp_path / "other"), "--kept", str(kept)]) == 2
-    assert "is of another task: episode_length 10, here 9" in capsys.readouterr().err
+    assert "of another task or size: episode_length 10, here 9" in capsys.readouterr().err
 
 
 def test_errors_against_the_truth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

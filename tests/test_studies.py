@@ -384,25 +384,58 @@ def test_the_paper_s_experiment_goes_on_from_the_reference_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Shipped seeds are not made again; those made here count as long as their metrics were kept."""
-    monkeypatch.setattr(paper_experiment, "SCALE", replace(TINY, more_replications=(("map_elites", 7),)))
-    parser = paper_experiment.parser()
-    run(parser, "run", tmp_path / "runs")
+    parser = campaign.run_and_table(None, paper_experiment.run, paper_experiment.table, kept.keep)
+    here, there, files = tmp_path / "here", tmp_path / "there", tmp_path / "kept"
+    monkeypatch.setattr(paper_experiment, "SCALE", TINY)
+    monkeypatch.setattr(paper_experiment, "shipped", lambda task: {})
+    run(parser, "run", there, "--seeds", "0-1")
+    shipped = kept.of_runs(there / "ant_omni")
+    monkeypatch.setattr(paper_experiment, "shipped", lambda task: shipped)
+    monkeypatch.setattr(paper_experiment, "SCALE", replace(TINY, more_replications=(("map_elites", 4),)))
+    capsys.readouterr()
+    run(parser, "run", here, "--seeds", "0-9")
     lines = capsys.readouterr().out.splitlines()
-    assert [line.partition("seed-")[2].split(":")[0] for line in lines] == ["5", "6"]
-    table(parser, tmp_path / "runs")
-    said = capsys.readouterr().out
-    assert "Seeds to be made" not in said
-    files = tmp_path / "kept"
-    assert campaign.command(parser, ["keep", "--runs", str(tmp_path / "runs"), "--kept", str(files)]) == 0
+    assert [line.partition("map_elites/seed-")[2].split(":")[0] for line in lines] == ["2", "3"]
+    table(parser, tmp_path / "nowhere")
+    assert capsys.readouterr().out.endswith("Seeds to be made: map_elites: 2\n")
+    assert campaign.command(parser, ["keep", "--runs", str(here), "--kept", str(files)]) == 0
+    capsys.readouterr()
+    table(parser, tmp_path / "nowhere", "--kept", str(files))
+    assert "Seeds to be made" not in capsys.readouterr().out
     found = paper_experiment.replications(tmp_path / "nowhere", files)
-    made = [qdbench.load(tmp_path / f"runs/ant_omni/map_elites/seed-{seed}") for seed in (5, 6)]
-    assert {label: len(columns["coverage"]) for label, columns in found.items()} == {
-        "map_elites": 7, "cvt_map_elites": 2, "random_search": 2, "random_search-uniform": 2
-    }  # fmt: skip
-    assert found["map_elites"]["coverage"][5:].tolist() == [one.metrics["coverage"][-1] for one in made]
-    (shipped,) = (one for one in qdbench.references() if one.where == "standard-v1/ant_omni/map_elites.json")
-    values = [shipped.values_of(one)["return_rate"] for one in shipped.runs]
-    assert found["map_elites"]["return_rate"][:5].tolist() == values
+    assert [len(columns["coverage"]) for columns in found.values()] == [4, 2, 2, 2]
+    places = [(there if seed < 2 else here) / f"ant_omni/map_elites/seed-{seed}" for seed in range(4)]
+    made = [qdbench.load(path) for path in places]
+    assert found["map_elites"]["coverage"].tolist() == [one.metrics["coverage"][-1] for one in made]
+    shipped["task"]["evaluations"] += 1
+    assert campaign.command(parser, ["table", "--runs", str(here)]) == 2
+    assert "another task or size: evaluations 97, here 96" in capsys.readouterr().err
+
+
+def test_shipped_results_are_read_like_kept_ones() -> None:
+    known = kept.shipped("ant_omni")
+    file = json.loads((SHIPPED / "standard-v1/ant_omni/map_elites.json").read_text())
+    at = file["metrics"].index("return_rate")
+    values = [run["return_rate"] for run in known["runs"]["map_elites"].values()]
+    assert values == [run["values"][at] for run in file["runs"]]
+    assert known["task"]["evaluations"] == 10_240
+    assert known["task"]["score_interval"] == file["facts"]["score_interval"]
+    assert kept.shipped("arm") == {}
+
+
+def test_one_folder_that_cannot_be_kept_does_not_hide_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, hidden in (("a", (4,)), ("b", (5,))):
+        task = qdbench.make("hopper_uni", episode_length=5, hidden=hidden)
+        qdbench.run(task, "random_search", evaluations=24, out=tmp_path / "runs" / name, batch_size=24)
+    other = qdbench.make("hopper_uni", episode_length=6, hidden=(4,))
+    qdbench.run(other, "map_elites", evaluations=24, out=tmp_path / "runs/a", batch_size=24)
+    parser = campaign.run_and_table(None, network_size.run, network_size.table, kept.keep)
+    chosen = ["keep", "--runs", str(tmp_path / "runs"), "--kept", str(tmp_path / "kept")]
+    assert campaign.command(parser, chosen) == 1
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["b.json"]
+    assert "runs/a: " in capsys.readouterr().err
 
 
 def test_files_read_without_the_task_give_the_same_numbers(tiny: Path) -> None:

@@ -87,7 +87,7 @@ class AdaptiveSampling(Sampling):
         untested = is_new & (waiting.samples < self.container.samples)
         goes_on = fitter & (fewer | untested)
         self._challenged = np.unique(cells[goes_on & is_new])
-        self._challengers = _copied(waiting[goes_on])
+        self._challengers = waiting[goes_on]
         self.container.insert(waiting[~goes_on])
 
     def state(self) -> SavedState:

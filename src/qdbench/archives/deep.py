@@ -279,8 +279,9 @@ class DeepArchive:
         """Become the archive that `state` was taken from. Its arrays are copied."""
         members = Evaluated(**{field.name: state[field.name] for field in fields(Evaluated)})
         self._n = len(members)
+        wide = padded(members, self.samples)
         for name, column in ((f.name, getattr(self._columns, f.name)) for f in fields(Evaluated)):
-            column[: self._n] = getattr(padded(members, self.samples), name)
+            column[: self._n] = getattr(wide, name)
         self._scores[: self._n], self._cells[: self._n] = state["scores"], state["cells"]
         self._table[:], self._counts[: self._n] = state["table"], members.samples
         self.n_filled = int((self._table[:, 0] >= 0).sum())
