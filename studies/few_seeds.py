@@ -22,6 +22,7 @@ from qdbench.analysis.statistics import (
     Bounds,
     Values,
     difference_interval,
+    estimate,
     improvement_interval,
     mean_interval,
     stratified_test,
@@ -50,6 +51,12 @@ def tasks(rng: Rng, n_tasks: int, centre: float = 0.0, deviation: float = 1.0) -
 def mean_held(n: int, rng: Rng) -> bool:
     """The 95 % interval of the mean of `n` seeds contains the true mean."""
     found = interval(mean, {"a": {"x": rng.normal(size=n)}}, ("a", X), fewest=2)
+    return holds(0.0, (found.low, found.high))
+
+
+def iqm_held(n: int, rng: Rng) -> bool:
+    """The 95 % interval of the interquartile mean of `n` seeds contains the true mean."""
+    found = estimate(rng.normal(size=n), rng)
     return holds(0.0, (found.low, found.high))
 
 
@@ -99,6 +106,7 @@ def scores_significant(n_tasks: int, rng: Rng) -> bool:
 
 TRIALS: dict[str, Callable[[Rng], bool]] = {
     **{f"interval of the mean, {n} seeds": partial(mean_held, n) for n in (2, 3, 5, 10)},
+    **{f"interval of the IQM, {n} seeds": partial(iqm_held, n) for n in (3, 5, 10, 30)},
     **{
         f"interval of P(A > B), tasks: {n}, A above B by {apart:g} deviations": partial(
             improvement_held, n, apart

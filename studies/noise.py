@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 import qdbench
+from qdbench.algorithms.registry import find, options
 from qdbench.paper.protocol import Contender, Scale
 from qdbench.tasks.contract import Task
 from studies.campaign import (
@@ -59,7 +60,8 @@ def contenders(names: list[str], k: int | None) -> list[Contender]:
     found = []
     for name in names:
         option = "samples" if name in SAMPLED else "depth" if name in DEEP else ""
-        settings = ((option, str(k)),) if k and option else ()
+        changed = k and option and k != options(find(name))[option].default
+        settings = ((option, str(k)),) if changed else ()
         found.append(Contender(name, f"{option}-{k}" if settings else "", settings))
     return found
 

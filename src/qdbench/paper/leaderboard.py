@@ -139,8 +139,8 @@ def _notes(found: Aggregate | None, missing: list[str]) -> list[str]:
     if found is not None and found.scores:
         n = len(found.tasks)
         notes.append(
-            f"all: normalised score, mean of {n} tasks; 0 is the mean of `{ZERO}`, 1 that of `{ONE}`; its "
-            "intervals take these two as exact"
+            f"all: normalised score, mean over {n} tasks of the mean over seeds; 0 is the mean of `{ZERO}`, "
+            f"1 that of `{ONE}`; its intervals take these two as exact"
         )
     if found is not None:
         notes += not_aggregated(found)
