@@ -96,7 +96,7 @@ class OldRun:
         return float(returned(self.grid, *self.again).mean())
 
     def digest(self, contender: str, seed: int) -> Digest:
-        """Return what the study needs of a run; neither lives nor where it was made."""
+        """Return what the study needs of a run; not lives."""
         corrected, curves = self.corrected(), np.stack([self.curves[f"grid_{name}"] for name in GROWN])
         values = dict(zip(GROWN, curves[:, -1].tolist(), strict=True)) | {
             "alive_share": np.nan,
@@ -105,9 +105,7 @@ class OldRun:
             "return_rate": self.return_rate(),
         }
         assert set(values) == set(SHOWN)
-        return Digest(
-            contender, seed, {}, values, self.curves["evaluations"], curves, self.stored(), corrected
-        )
+        return Digest(contender, seed, values, self.curves["evaluations"], curves, self.stored(), corrected)
 
 
 def best_per_cell(cells: NDArray[np.int64], fitness: Values) -> Elites:
@@ -138,7 +136,6 @@ def old_task(runs: dict[tuple[str, int], OldRun]) -> dict[str, Any]:
     first = next(iter(runs.values()))
     return of_task(
         Digests(
-            task=first.task,
             interval=tuple(first.task["fitness_bounds"]),
             shape=first.grid.shape,
             has_border=False,  # not asked of the old tasks

@@ -1,26 +1,19 @@
-"""What studies/discrimination.py needs of a run: small enough to be kept when the run itself is gone.
-
-A campaign of many hours can so be made seed by seed, on one machine after the other.
-"""
+"""What studies/discrimination.py needs of a run beyond its metrics: growth, and what is in which cell."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import qdbench
-from qdbench.analysis.measured import MeasuredRun, MeasuredTask
+from qdbench.analysis.measured import MeasuredRun
 from qdbench.analysis.measures import PlacedRun
-from qdbench.errors import InvalidInput
-from qdbench.store.plain import differences
 from studies.campaign import CONTENDERS, Values
-from studies.kept import made, task_of, write_numbers
+from studies.kept import Known
 
 SHOWN = ("coverage", "alive_share", "qd_score", "corrected_qd_score", "max_fitness", "return_rate")
 GROWN = ("coverage", "qd_score")
@@ -40,8 +33,6 @@ class Digest:
 
     contender: str
     seed: int
-    made: dict[str, Any]
-    """When, where and with which versions."""
     values: dict[str, float]
     """The final metrics of `SHOWN`."""
     evaluations: Values  #: (iterations,)
@@ -73,8 +64,6 @@ def growth(evaluations: Values, curves: Values) -> dict[str, float]:
 class Digests:
     """The runs of one task, in the order of contenders and seeds."""
 
-    task: dict[str, Any]
-    """Name, version, fingerprint and episode length."""
     interval: tuple[float, float]
     """That of the QD score."""
     shape: tuple[int, ...]
@@ -92,94 +81,52 @@ class Digests:
         wanted = set(seeds)
         return replace(self, runs=tuple(run for run in self.runs if run.seed in wanted))
 
-    def joined(self, other: Digests) -> Digests:
-        """Return these runs and what only the other has; refuse another task."""
-        apart = differences(_facts(other), _facts(self))
-        if apart:
-            raise InvalidInput(f"these runs are not of the same task: {'; '.join(apart)}")
-        return replace(self, runs=ordered([*other.runs, *self.runs]))
-
-
-def _facts(one: Digests) -> dict[str, Any]:
-    return {"task": one.task, "interval": list(one.interval), "cells": list(one.shape)}
-
 
 def ordered(runs: Iterable[Digest]) -> tuple[Digest, ...]:
-    """Return runs by contender and seed; of two alike, the last."""
+    """Return runs by contender and seed."""
     places = {name: place for place, name in enumerate(CONTENDERS)}
-    by_key = {run.key: run for run in runs if run.contender in places}
-    return tuple(sorted(by_key.values(), key=lambda run: (places[run.contender], run.seed)))
+    return tuple(sorted(runs, key=lambda run: (places[run.contender], run.seed)))
 
 
-# From runs
+def digest(run: MeasuredRun) -> dict[str, Any]:
+    """Return what is kept of a run."""
+    placed = PlacedRun(qdbench.load(run.run.path), "grid")
+    stored, point = placed.stored, placed.run.final_point
+    after = stored if point is None else placed.corrected(point)
+    archives = {"stored": stored, "corrected": after}
+    return {
+        "along": {"evaluations": run.curves.evaluations, **{name: run.curves.values[name] for name in GROWN}},
+        **{name: {"cells": one.cells, "fitness": one.elites.fitness} for name, one in archives.items()},
+    }
 
 
-def digests(task: MeasuredTask) -> Digests:
-    """Return what the study needs of the measured runs of a task."""
-    names = {contender.label: name for name, contender in CONTENDERS.items()}
-    record = task.runs[0].record
+def digests(known: Known) -> Digests:
+    """Return what the study needs of the contenders' runs, as they were kept."""
+    task = known["task"]
     return Digests(
-        task=task_of(record),
-        interval=task.by.interval,
-        shape=task.runs[0].grid.shape,
-        has_border=not record.facts.counts_steps,
+        interval=tuple(task["score_interval"]),
+        shape=tuple(task["cells"]),
+        has_border=not task["counts_steps"],
         runs=ordered(
-            _digest(names[variant.label], run)
-            for variant in task.variants
-            if variant.label in names
-            for run in variant.runs
+            _read(name, int(seed), run)
+            for name, contender in CONTENDERS.items()
+            for seed, run in known["runs"].get(contender.label, {}).items()
         ),
     )
 
 
-def _digest(contender: str, run: MeasuredRun) -> Digest:
-    record, placed = run.run.record, PlacedRun(qdbench.load(run.run.path), "grid")
-    stored, point = placed.stored, placed.run.final_point
-    after = stored if point is None else placed.corrected(point)
+def _read(contender: str, seed: int, run: dict[str, Any]) -> Digest:
+    along = {name: np.array(column, np.float64) for name, column in run["along"].items()}
     return Digest(
         contender=contender,
-        seed=run.seed,
-        made=made(record),
-        values={name: run.values.get(name, np.nan) for name in SHOWN},
-        evaluations=np.asarray(run.curves.evaluations, np.float64),
-        curves=np.stack([run.curves.values[name] for name in GROWN]),
-        stored=Elites(stored.cells, stored.elites.fitness),
-        corrected=Elites(after.cells, after.elites.fitness),
+        seed=seed,
+        values={name: np.nan if run[name] is None else run[name] for name in SHOWN},
+        evaluations=along["evaluations"],
+        curves=np.stack([along[name] for name in GROWN]),
+        stored=_elites(run["stored"]),
+        corrected=_elites(run["corrected"]),
     )
 
 
-# Files
-
-
-def write_digests(path: Path, found: Digests) -> None:
-    """Write the digests of one task."""
-    write_numbers(path, asdict(found))
-
-
-def read_digests(path: Path) -> Digests:
-    """Read such a file."""
-    found = json.loads(path.read_text())
-    return Digests(
-        task=found["task"],
-        interval=tuple(found["interval"]),
-        shape=tuple(found["shape"]),
-        has_border=found["has_border"],
-        runs=tuple(_read_run(run) for run in found["runs"]),
-    )
-
-
-def _read_run(run: dict[str, Any]) -> Digest:
-    return Digest(
-        contender=run["contender"],
-        seed=run["seed"],
-        made=run["made"],
-        values={name: np.nan if value is None else value for name, value in run["values"].items()},
-        evaluations=np.array(run["evaluations"], np.float64),
-        curves=np.array(run["curves"], np.float64),
-        stored=_read_elites(run["stored"]),
-        corrected=_read_elites(run["corrected"]),
-    )
-
-
-def _read_elites(found: dict[str, Any]) -> Elites:
+def _elites(found: dict[str, Any]) -> Elites:
     return Elites(np.array(found["cells"], np.int64), np.array(found["fitness"], np.float64))

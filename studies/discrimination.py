@@ -56,7 +56,8 @@ from studies.campaign import (
     standard,
     without_nan,
 )
-from studies.digests import GROWN, SHOWN, Digest, Digests, Elites, digests, read_digests, write_digests
+from studies.digests import GROWN, SHOWN, Digest, Digests, Elites, digest, digests
+from studies.kept import keep, together
 
 TASKS = (
     "hexapod_omni", "humanoid_omni", "hexapod_uni", "walker_uni", "ant_omni", "humanoid_uni",
@@ -81,25 +82,14 @@ def summary(
     found: dict[str, Any] = {}
     for name in tasks:
         try:
-            known = gathered(runs, name, kept)
+            known = together(runs, kept, name, digest)
         except QdbenchError as error:  # the other tasks are shown
             found[name] = {"missing": [str(error)]}
             continue
-        some = None if known is None else known.chosen(seeds)
+        some = digests(known).chosen(seeds) if known else None
         found[name] = {"missing": missing(some, seeds)}
         found[name] |= of_task(some) if some is not None and some.runs else {}
     return found
-
-
-def gathered(runs: Path, task: str, kept: Path | None) -> Digests | None:
-    """Return what is known of the runs of one task: of those in the folder, and of those that were kept."""
-    path = None if kept is None else kept / f"{task}.json"
-    earlier = read_digests(path) if path is not None and path.exists() else None
-    here = measured(runs / task)
-    if here is None:
-        return earlier
-    now = digests(here)
-    return now if earlier is None else now.joined(earlier)
 
 
 def missing(known: Digests | None, seeds: Sequence[int]) -> list[str]:
@@ -355,15 +345,6 @@ def table(chosen: argparse.Namespace) -> None:
     print(tables(found))
 
 
-def keep(chosen: argparse.Namespace) -> None:
-    """Write what the study needs of the finished runs, beside what was kept before."""
-    for task in chosen.tasks:
-        known = gathered(chosen.runs, task, chosen.kept)
-        if known is not None:
-            write_digests(path := chosen.kept / f"{task}.json", known)
-            print(f"Written: {path} ({len(known.runs)} runs)")
-
-
 def parser() -> argparse.ArgumentParser:
     """Return the command line of this study."""
     found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -380,7 +361,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--seeds", type=seed_list, default=seed_list("0-4"), metavar="0-4")
     one.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
     one.set_defaults(action=table)
-    options_of_keep(commands, one, keep)
+    options_of_keep(commands, one, lambda chosen: keep(chosen, digest))
     two = commands.add_parser("calibrate")
     two.set_defaults(action=lambda chosen: print(calibration(chosen.runs, chosen.tasks)))
     for reading in (one, two):

@@ -66,9 +66,14 @@ def joined(earlier: Known, now: Known) -> Known:
 
 
 def keep(chosen: argparse.Namespace, more: More = lambda run: {}) -> int:
-    """Write the metrics of the finished runs, beside what was kept before; return in how many folders not."""
+    """Write the metrics of the finished runs, beside what was kept before; return in how many folders not.
+
+    Of all folders, unless the command line names `tasks`.
+    """
     n_failed = 0
-    for folder in sorted(path for path in chosen.runs.iterdir() if path.is_dir()):
+    wanted = getattr(chosen, "tasks", None)
+    folders = sorted(path for path in chosen.runs.iterdir() if path.is_dir())
+    for folder in (one for one in folders if wanted is None or one.name in wanted):
         try:
             found = together(chosen.runs, chosen.kept, folder.name, more)
         except QdbenchError as error:  # the others are written
@@ -114,14 +119,15 @@ def shipped(task: str) -> Known:
 
 
 def task_of(record: RunRecord | Reference) -> dict[str, Any]:
-    """Return what must be the same for all runs of a table: task, score interval and sizes."""
+    """Return what must be the same for all runs of a table: task, cells, score interval and sizes."""
     names = ("name", "version", "fingerprint", "episode_length")
     found = {name: getattr(record.task, name) for name in names}
     sizes = {
         "evaluations": record.target.evaluations,
         "reevaluations": record.target.corrections.reevaluations,
     }
-    return found | sizes | {"score_interval": list(record.facts.score_interval)}
+    facts = {"score_interval": list(record.facts.score_interval), "counts_steps": record.facts.counts_steps}
+    return found | sizes | facts | {"cells": list(record.task.cells)}
 
 
 def made(record: RunRecord) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The paper's experiment at laptop scale, from runs of several machines: its findings, judged.
 
     python -m studies.paper_experiment run --out results/paper_experiment
-    python -m studies.paper_experiment keep --runs results/paper_experiment --kept digests
-    python -m studies.paper_experiment table --runs results/paper_experiment --kept digests
+    python -m studies.paper_experiment keep --runs results/paper_experiment --kept metrics
+    python -m studies.paper_experiment table --runs results/paper_experiment --kept metrics
 
 `qdbench reproduce --scale laptop` makes all runs in one place, with figures, and judges times, too. Here the
 runs that are shipped as reference results (seeds 0-4) are not made again.
