@@ -291,6 +291,17 @@ def test_what_differs_is_refused(sentence: str, two: list[Path]) -> None:
         compare([folder])
 
 
+def test_tuning_seeds_beside_others_are_told(two: list[Path]) -> None:
+    (task,) = compare(two).tasks
+    assert task.warnings == ()
+    assert "seeds: map_elites 0-1; random_search 0" in task.notes
+    shutil.rmtree(two[1])
+    make(two[1], toy("toy_a"), seed=103)
+    (task,) = compare(two).tasks
+    (warning,) = task.warnings
+    assert "the runs of map_elites have seeds 0,103; those from 100 up are for tuning" in warning
+
+
 @pytest.mark.parametrize(
     ("fact", "value"), [("host", "elsewhere"), ("cpu", "Other CPU"), ("workers", 7), ("jobs", 2)]
 )

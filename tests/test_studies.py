@@ -189,7 +189,9 @@ def test_one_inconsistent_task_does_not_hide_the_others(
     for name in TASKS:
         copytree(tiny / name, tmp_path / name)
     other = qdbench.make("ant_omni", episode_length=9)
-    qdbench.run(other, "map_elites", seed=2, evaluations=96, out=tmp_path, workers=1, batch_size=24)
+    out = tmp_path / "other"
+    qdbench.run(other, "map_elites", seed=2, evaluations=96, out=out, workers=1, batch_size=24)
+    copytree(out / "ant_omni", tmp_path / "ant_omni", dirs_exist_ok=True)
     table(discrimination.parser(), tmp_path, "--tasks", *TASKS)
     said = capsys.readouterr().out
     assert "| walker_uni | map_elites | 2 |" in said

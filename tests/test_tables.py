@@ -18,7 +18,8 @@ from qdbench import load
 from qdbench.analysis import table_files
 from qdbench.analysis.compare import Comparison, compare
 from qdbench.analysis.paper_table import ESCAPED, latex
-from qdbench.cli import main
+from qdbench.analysis.tables import by_algorithm, headline, in_brief
+from qdbench.cli import main, terminal
 from qdbench.metrics.metric import METRICS
 from toy_runs import ALGORITHMS, BOUNDS, TASKS, edited, entries, make, make_all, toy
 
@@ -193,6 +194,44 @@ def test_the_command_shows_what_was_chosen(cli: Cli, results: Path) -> None:
     assert {(row["a"], row["b"]) for row in tests} == {("My CVT", "ME"), ("map_elites_unstructured", "ME")}
     assert {row["metric"] for row in tests} == {"coverage", "seconds", "corrected_qd_score"}
     assert {row["metric"] for row in tests if row["task"] == "all"} == {"corrected_qd_score"}
+
+
+def test_a_wide_table_has_a_narrow_form(comparison: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No number is lost, and no word is broken in a terminal of 80 columns."""
+    wide = headline(comparison)
+    narrow = by_algorithm(wide)
+    first = len(wide.columns) - len(ALGORITHMS)
+    cells = {
+        (row[0], row[1], a): row[first + i] for row in wide.rows for i, a in enumerate(wide.columns[first:])
+    }
+    task = ""
+    found: dict[tuple[str, str, str], str] = {}
+    for row in narrow.rows:
+        if not row[0].startswith(" "):
+            task = row[0]
+        else:
+            found |= {
+                (task, name, row[0].strip()): cell
+                for name, cell in zip(narrow.columns[1:], row[1:], strict=True)
+            }
+    assert found == cells
+    monkeypatch.setattr(terminal.out, "width", 80)
+    assert terminal.fits(narrow.columns, narrow.rows)
+    assert not terminal.fits(["a" * 40, "b" * 39], [])
+    with terminal.out.capture() as printed:
+        terminal.out.print(terminal.filled(narrow.columns, narrow.rows))
+    words = {word for row in narrow.rows for cell in row for word in cell.split()}
+    assert words <= set(printed.get().split())
+
+
+def test_only_what_matters_is_printed(comparison: Comparison, results: Path) -> None:
+    shown = {e.metric for task in in_brief(comparison).tasks for e in task.entries}
+    assert shown < {e.metric for task in comparison.tasks for e in task.entries}
+    assert {name for name, metric in METRICS.items() if metric.role == "tested"} - {"seconds"} <= shown
+    assert "lucky_share" not in shown
+    assert "true_coverage" not in shown  # nobody knows it here
+    chosen = compare(results, metrics="lucky_share")
+    assert in_brief(chosen) == chosen
 
 
 def test_json_holds_everything(cli: Cli, results: Path, comparison: Comparison) -> None:

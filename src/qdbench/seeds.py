@@ -8,6 +8,7 @@ stream does not change the others.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,17 @@ from qdbench.errors import InvalidInput
 
 Seeds = NDArray[np.uint64]
 
+TUNING_SEEDS = 100
+"""Seeds of runs from this one up are for tuning."""
 _RESET = 0x71_64_62_65_6E_63_68  # "qdbench": the second word of the key of the reset noise
+
+
+def seeds_text(which: Iterable[int]) -> str:
+    """Return seeds in the form of --seeds: 0-3,7."""
+    ordered = sorted(which)
+    starts = [seed for seed in ordered if seed - 1 not in ordered]
+    ends = [seed for seed in ordered if seed + 1 not in ordered]
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))
 
 
 def stream(seed: int, *name: str | int) -> np.random.Generator:

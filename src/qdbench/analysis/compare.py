@@ -40,7 +40,7 @@ from qdbench.analysis.statistics import (
 from qdbench.checks import checked_list, checked_path, shown
 from qdbench.errors import InvalidInput
 from qdbench.metrics.metric import METRICS, Metric
-from qdbench.seeds import stream
+from qdbench.seeds import TUNING_SEEDS, seeds_text, stream
 from qdbench.store.files import require_folder
 from qdbench.store.reference_file import Reference
 
@@ -213,9 +213,28 @@ def _compare_task(task: MeasuredTask, wanted: Sequence[str]) -> TaskComparison:
             for metric in _metrics(task, wanted)
             for variant in task.variants
         ),
-        tuple(task.suspicions),
+        (*task.suspicions, *_mixed_seeds(task)),
         tuple(_notes(task)),
     )
+
+
+def _mixed_seeds(task: MeasuredTask) -> Iterable[str]:
+    for one in task.variants:
+        seeds = [run.seed for run in one.runs]
+        if min(seeds) < TUNING_SEEDS <= max(seeds):
+            yield (
+                f"{task.task}: the runs of {one.label} have seeds {seeds_text(seeds)}; those from "
+                f"{TUNING_SEEDS} up are for tuning: compare them separately"
+            )
+
+
+def _seeds(task: MeasuredTask) -> str:
+    by_label = {
+        one.label: seeds_text(run.seed for run in one.runs) for one in task.variants if not one.is_reference
+    }
+    if len(set(by_label.values())) == 1:
+        return f"seeds {next(iter(by_label.values()))}"
+    return f"seeds: {'; '.join(f'{label} {seeds}' for label, seeds in by_label.items())}"
 
 
 def _metrics(task: MeasuredTask, wanted: Sequence[str]) -> list[Metric]:
@@ -224,6 +243,7 @@ def _metrics(task: MeasuredTask, wanted: Sequence[str]) -> list[Metric]:
 
 
 def _notes(task: MeasuredTask) -> Iterable[str]:
+    yield _seeds(task)
     cells = {variant.label: _cells(variant) for variant in task.variants}
     if task.by.on == "grid":
         yield f"measured on the task's grid ({next(iter(cells.values()))})"

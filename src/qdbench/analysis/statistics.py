@@ -140,10 +140,16 @@ def smallest_p(sizes: Iterable[tuple[int, int]]) -> float:
     return min(1.0, 2 / n_arrangements(sizes))
 
 
-def seeds_needed(n_tests: int, n_tasks: int = 1) -> int:
-    """Return how many replications each algorithm needs at least, so that a test can be significant."""
-    enough = (n for n in count(1) if n_tests * smallest_p([(n, n)] * n_tasks) <= SIGNIFICANT)
-    return max(next(enough), FEWEST_TO_TEST if n_tasks == 1 else 1)
+def seeds_needed(tests: Sequence[Sequence[tuple[int, int]]]) -> int:
+    """Return how many replications algorithms need at least, so that one of these tests can be significant.
+
+    A test has a pair of sizes per task. 0 is an algorithm that can have more; other sizes stay as they are.
+    """
+    for n in count(1):
+        sizes = [[(a or n, b or n) for a, b in test] for test in tests]
+        if len(tests) * min(map(smallest_p, sizes)) <= SIGNIFICANT:
+            return max(n, FEWEST_TO_TEST if max(map(len, tests)) == 1 else 1)
+    raise AssertionError("more replications always allow a smaller p")
 
 
 # Of one task

@@ -8,6 +8,7 @@ from math import floor, isnan, log10
 
 from qdbench.analysis.aggregate import ONE, ZERO, Aggregate, AggregatePair
 from qdbench.analysis.compare import OVERSHOOT, Comparison, Entry, Pair, TaskComparison
+from qdbench.analysis.references import MARK
 from qdbench.analysis.statistics import (
     ARRANGEMENTS,
     CONFIDENCE,
@@ -24,12 +25,14 @@ from qdbench.metrics.numbers import NOTHING, percent
 UNDEFINED = "undefined"
 PERCENT = f"{CONFIDENCE:.0%}".replace("%", " %")
 ESTIMATES = ("n", "median", "IQM", f"{PERCENT} interval of the IQM")
-TEXT_COLUMNS = ("metric", "algorithm", "task", "A", "B")
+TEXT_COLUMNS = ("metric", "algorithm", "task", "A", "B", "task and algorithm")
 """Columns of text; all others are numbers."""
 HEADLINE = (
     "corrected_qd_score", "corrected_coverage", "corrected_max_fitness", "qd_score_loss", "return_rate",
 )  # fmt: skip
 """The metrics of the first table of a page."""
+DESCRIBING = ("coverage_loss", "true_coverage", "true_qd_score")
+"""What is printed beside the tested metrics and those of the first table."""
 HEADLINE_UNCORRECTED = ("qd_score", "coverage", "max_fitness")
 _LOWER = [one.title for one in METRICS.values() if one.better == "lower" and one.role == "tested"]
 METHOD = (
@@ -65,6 +68,21 @@ class Table:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     is_exploratory: bool = False
+    is_wide: bool = False
+    """Whether its columns are algorithms: `by_algorithm` makes it narrow."""
+
+
+def in_brief(comparison: Comparison) -> Comparison:
+    """Return a comparison without the metrics that nobody asked for and that only describe."""
+    known = {e.metric for task in comparison.tasks for e in task.entries if e.estimate.n}
+    wanted = {one.name for one in METRICS.values() if one.role == "tested"} | {*HEADLINE, *DESCRIBING} & known
+    if comparison.metrics:
+        return comparison
+    tasks = (
+        replace(task, entries=tuple(entry for entry in task.entries if entry.metric in wanted))
+        for task in comparison.tasks
+    )
+    return replace(comparison, tasks=tuple(tasks))
 
 
 def tables(comparison: Comparison, *, exploratory: bool = True) -> list[Table]:
@@ -101,8 +119,11 @@ def variants(comparison: Comparison) -> list[str]:
 
 def marked(variant: str, tasks: Iterable[TaskComparison]) -> str:
     """Return the label of a variant; with its excess evaluations, if its runs exceed the budget clearly."""
-    excess = max((task.excess(variant) for task in tasks), default=0.0)
-    return f"{variant} (+{100 * excess:.0f} % evaluations)" if excess > OVERSHOOT else variant
+    found = [task.excess(variant) for task in tasks if variant in task.evaluations]
+    most = max(found, default=0.0)
+    same = {f"{100 * excess:.0f}" for excess in found} == {f"{100 * most:.0f}"}
+    words = f"+{100 * most:.0f} % evaluations" if same else f"up to +{100 * most:.0f} % evaluations"
+    return f"{variant} ({words})" if most > OVERSHOOT else variant
 
 
 def shown_metrics(comparison: Comparison) -> list[tuple[str, ...]]:
@@ -132,7 +153,22 @@ def overview(comparison: Comparison) -> Table:
         columns,
         tuple(rows),
         (_all_intervals(comparison), *_uncorrected(comparison)),
+        is_wide=True,
     )
+
+
+def by_algorithm(table: Table) -> Table:
+    """Return an overview in a narrow form: a row for each task and algorithm, a column for each metric."""
+    first = 1 + ("metric" in table.columns[:2])
+    metrics = list(dict.fromkeys(row[1] for row in table.rows)) if first == 2 else ["IQM and interval"]
+    cells = {(row[0], row[1] if first == 2 else metrics[0]): row[first:] for row in table.rows}
+    rows: list[tuple[str, ...]] = []
+    for task in dict.fromkeys(row[0] for row in table.rows):
+        rows.append((task, *[""] * len(metrics)))
+        for i, algorithm in enumerate(table.columns[first:]):
+            found = (cells[task, metric][i] if (task, metric) in cells else NOTHING for metric in metrics)
+            rows.append((f"  {algorithm}", *found))
+    return replace(table, columns=("task and algorithm", *metrics), rows=tuple(rows), is_wide=False)
 
 
 def headline(comparison: Comparison) -> Table:
@@ -232,7 +268,7 @@ def _pair_table(comparison: Comparison, pairs: Sequence[Pair]) -> Table:
         sizes = f"{pair.n_a}, {pair.n_b}"
         rows.append((pair.task, *names, sizes, *_chance_cells(pair), *_p_cells(pair.p, pair.p_holm)))
     columns = ("task", "A", "B", "n", "P(A > B)", f"{PERCENT} interval", "p", "p after Holm")
-    notes = _about_tests([pair.p for pair in pairs], [[(pair.n_a, pair.n_b)] for pair in pairs])
+    notes = _about_tests(pairs)
     title = f"Exploratory: {METRICS[pairs[0].metric].title}"
     if primary:
         title = _primary_title(comparison)
@@ -260,13 +296,13 @@ def _interval_cell(low: float, high: float, text: Callable[[float], str]) -> str
     return NOTHING if isnan(low) else f"[{text(low)}, {text(high)}]"
 
 
-def _about_tests(p_values: Sequence[float], sizes: Sequence[Sequence[tuple[int, int]]]) -> Iterable[str]:
+def _about_tests(pairs: Sequence[Pair | AggregatePair]) -> Iterable[str]:
     """Say how many tests there are, and whether any of them could be significant."""
-    tested = [of_pair for p, of_pair in zip(p_values, sizes, strict=True) if not isnan(p)]
-    n = len(tested)
+    some = [pair for pair in pairs if not isnan(pair.p)]
+    tested, n = [sizes_of(pair) for pair in some], len(some)
     yield f"p after Holm: adjusted for the {n} test{'s' * (n != 1)} of this table"
-    needed = seeds_needed(n or len(p_values), max(map(len, tested or sizes)))
-    cure = f"at least {needed} replications of each algorithm are needed"
+    needed, whose = what_is_needed(some or pairs)
+    cure = f"at least {needed} replications {whose} are needed"
     if not n:
         yield f"nothing is tested: no pair has {FEWEST_TO_TEST} replications of both; {cure}"
         return
@@ -276,6 +312,20 @@ def _about_tests(p_values: Sequence[float], sizes: Sequence[Sequence[tuple[int, 
             f"no test of this table can be significant at {SIGNIFICANT}: with so few replications, the "
             f"smallest possible p after Holm is {p_value(least)}; {cure}"
         )
+
+
+def sizes_of(pair: Pair | AggregatePair) -> list[tuple[int, int]]:
+    """Return the numbers of replications of a pair, on each of its tasks."""
+    return [(pair.n_a, pair.n_b)] if isinstance(pair, Pair) else list(pair.sizes)
+
+
+def what_is_needed(pairs: Sequence[Pair | AggregatePair]) -> tuple[int, str]:
+    """Return how many replications could make a test significant, and of which algorithms."""
+    tests = [
+        [(a * pair.a.endswith(MARK), b * pair.b.endswith(MARK)) for a, b in sizes_of(pair)] for pair in pairs
+    ]
+    fixed = any(size for test in tests for both in test for size in both)
+    return seeds_needed(tests), "of your own" if fixed else "of each algorithm"
 
 
 def _p_cells(p: float, p_holm: float) -> tuple[str, str]:
@@ -317,7 +367,7 @@ def _aggregate_pair_table(comparison: Comparison, found: Aggregate) -> Table:
     columns = (
         "A", "B", "tasks", *difference, "P(A > B)", f"its {PERCENT} interval", "p", "p after Holm",
     )  # fmt: skip
-    notes = _about_tests([pair.p for pair in found.pairs], [pair.sizes for pair in found.pairs])
+    notes = _about_tests(found.pairs)
     return Table(_primary_title(comparison), columns, rows, tuple(notes))
 
 

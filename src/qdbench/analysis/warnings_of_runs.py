@@ -72,7 +72,7 @@ def in_words(suspects: Sequence[Suspect]) -> list[str]:
     sentences += _told("corrected fitness", [(one, one.corrected_above) for one in suspects])
     coarse = [one.coarse for one in suspects if one.coarse]
     if coarse:
-        several = f" This is so in {len(coarse)} of {len(suspects)} runs." if len(suspects) > 1 else ""
+        several = f" This is so in {len(coarse)} runs." if len(coarse) > 1 else ""
         sentences.append(f"{coarse[0]}{several}")
     return sentences
 

@@ -30,7 +30,8 @@ def compare(
         typer.Option(
             metavar="A,B,C",
             help="Show only these metrics. compare.csv has their names.",
-            show_default="all; over several tasks and in compare.tex, the primary one",
+            show_default="the most important, and in files all; over several tasks and in compare.tex, the "
+            "primary one",
         ),
     ] = "",
     labels: Annotated[
@@ -79,9 +80,9 @@ def compare(
 ) -> None:
     """Compare algorithms: estimates over replications, tests of pairs, an aggregate over tasks.
 
-    With several tasks it prints an overview, normalised scores and the primary tests; --out and --json have
-    all metrics of all tasks. Unfinished, failed and damaged runs are left out and named. So are tasks whose
-    runs cannot be compared, because budgets or options differ.
+    It prints the most important metrics; of several tasks an overview, normalised scores and the primary
+    tests. --out and --json have all metrics of all tasks. Unfinished, failed and damaged runs are left out
+    and named. So are tasks whose runs cannot be compared, because budgets or options differ.
     """
     from qdbench.analysis.chosen import chosen_metrics, read_labels
     from qdbench.analysis.compare import compare as compared
@@ -109,7 +110,7 @@ def compare(
     elif comparison.aggregate is not None:
         terminal.out.print("All metrics of all tasks: --out DIR or --json; of one task: --task T.")
     elif any(not pair.primary for pair in comparison.pairs):
-        terminal.out.print("Tests of the other metrics: --out DIR or --json.")
+        terminal.out.print("More metrics, and their tests: --out DIR or --json; chosen ones: --metrics A,B.")
     return say_next("plot" if found.is_all_corrected else "correct", results)
 
 
@@ -127,27 +128,27 @@ def _references(folder: Path | None) -> Sequence[Reference]:
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """Print all tables of one task, or the aggregate over several, and how to read them."""
-    from qdbench.analysis.tables import method, over_tasks, tables
+    """Print the tables of one task, or the aggregate over several, and how to read them."""
+    from qdbench.analysis.tables import in_brief, method, over_tasks, tables
 
-    for table in over_tasks(comparison) or tables(comparison, exploratory=False):
+    for table in over_tasks(comparison) or tables(in_brief(comparison), exploratory=False):
         print_table(table)
     for sentence in method(comparison):
         terminal.out.print(sentence)
 
 
 def print_table(table: Table) -> None:
-    """Print a table with its title and notes."""
-    from qdbench.analysis.tables import TEXT_COLUMNS
+    """Print a table with its title and notes; a wide one that does not fit in its narrow form."""
+    from qdbench.analysis.tables import TEXT_COLUMNS, by_algorithm
 
+    if table.is_wide and not terminal.fits(table.columns, table.rows):
+        table = by_algorithm(table)
     terminal.out.print(table.title, style="bold", soft_wrap=True)
     if table.rows:
-        rows = terminal.table(*table.columns)
+        rows = terminal.filled(table.columns, table.rows)
         for column in rows.columns:
             if column.header in TEXT_COLUMNS:
                 column.justify = "left"
-        for row in table.rows:
-            rows.add_row(*row)
         terminal.out.print(rows)
     for note in table.notes:  # warnings are on stderr
         terminal.out.print(f"  {note}")

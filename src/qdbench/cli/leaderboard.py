@@ -22,6 +22,7 @@ def leaderboard(
     as_json: AsJson = False,
 ) -> None:
     """Show the corrected QD scores of all reference results, the best algorithm first."""
+    from qdbench.analysis.tables import Table, by_algorithm
     from qdbench.paper.leaderboard import leaderboard as table_of
     from qdbench.store.plain import as_json as plain
 
@@ -34,19 +35,20 @@ def leaderboard(
         return terminal.print_json(numbers)
     if markdown:
         return terminal.out.print(found.markdown(), soft_wrap=True, markup=False, highlight=False)
-    table = terminal.table("task", *found.algorithms)
-    for row in found.rows:
-        table.add_row(*(_shown(cell) for cell in row))
-    terminal.out.print(found.title, soft_wrap=True)
-    terminal.out.print(table)
-    for note in found.notes:
-        terminal.out.print(note.replace("`", ""), soft_wrap=True)
+    rows = tuple((task.replace("**", ""), *cells) for task, *cells in found.rows)
+    wide = Table(found.title, ("task", *found.algorithms), rows, found.notes, is_wide=True)
+    shown = wide if terminal.fits(wide.columns, wide.rows) else by_algorithm(wide)
+    terminal.out.print(shown.title, soft_wrap=True)
+    terminal.out.print(terminal.filled(shown.columns, [[_shown(cell) for cell in row] for row in shown.rows]))
+    for note in shown.notes:
+        mark = "bold:" if terminal.out.is_terminal else "*:"
+        terminal.out.print(_shown(note.replace("bold:", mark)), soft_wrap=True)
     return terminal.out.print(f"Next: qdbench suite YOUR_ALGORITHM --scale {scale}")
 
 
 def _shown(cell: str) -> Text:
-    """Return a cell of the Markdown table for the terminal: what is bold there is bold here."""
-    found = Text()
+    """Return a cell of the Markdown table for the terminal, bold or with a star what is bold there."""
+    found, is_bold = Text(), terminal.out.is_terminal
     for i, part in enumerate(cell.replace("`", "").split("**")):
-        found.append(part, style="bold" if i % 2 else "")
+        found.append(part if is_bold or not i % 2 else f"{part}*", style="bold" if i % 2 else "")
     return found

@@ -60,7 +60,7 @@ def references(context: typer.Context, folder: ReferencesFolder = None, as_json:
 def _facts(one: Reference) -> dict[str, Any]:
     from math import fsum, isnan
 
-    from qdbench.reports.commands import seeds_text
+    from qdbench.seeds import seeds_text
     from qdbench.store.plain import as_json
 
     where = one.last_environment

@@ -7,16 +7,19 @@ import math
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that move a terminal's cursor, colour it or turn its text around; a line's end is none."""
+_WORD = re.compile(r"^ *\S+|\S+")
+"""A word of a cell, the first with its indentation."""
 
 
 def plain(text: str) -> str:
@@ -47,6 +50,40 @@ def table(*columns: str) -> Table:
     for i, column in enumerate(columns):
         rows.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
     return rows
+
+
+def filled(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
+    """Return a table with its rows, whose lines end between words if they fit into the terminal."""
+    found, cells = table(*columns), [[*row] for row in rows]
+    for row in cells:
+        found.add_row(*row)
+    least = _widths(columns, cells)
+    if not _is_within(least):
+        return found
+    widths = [max(len(cell) for cell in column) for column in zip(columns, *cells, strict=True)]
+    while not _is_within(widths):  # one that can best become narrower
+        slack = [width - few for width, few in zip(widths, least, strict=True)]
+        widths[slack.index(max(slack))] -= 1
+    for column, width in zip(found.columns, widths, strict=True):
+        column.width = width
+    return found
+
+
+def fits(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:
+    """Return whether a table fits into the terminal without a break in a word."""
+    return _is_within(_widths(columns, rows))
+
+
+def _widths(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> list[int]:
+    """Return the length of the longest word of every column, with the indentation of its cell."""
+    return [
+        max((len(word) for cell in column for word in _WORD.findall(str(cell))), default=0)
+        for column in zip(columns, *rows, strict=True)
+    ]
+
+
+def _is_within(widths: Sequence[int]) -> bool:
+    return sum(widths) + 2 * (len(widths) - 1) <= out.width
 
 
 def print_json(value: Any) -> None:

@@ -16,7 +16,7 @@ from qdbench.metrics.metric import METRICS, PRIMARY
 from qdbench.metrics.numbers import NOTHING
 from qdbench.paper.references import references_of_today
 from qdbench.paper.suite_scales import SuiteScale, suite_scale
-from qdbench.reports.commands import seeds_text
+from qdbench.seeds import seeds_text
 from qdbench.store.reference_file import Reference
 
 OVER_TASKS = "**all**"
@@ -135,7 +135,7 @@ def _cell(parts: tuple[str, ...], *, bold: bool) -> str:
 
 
 def _notes(found: Aggregate | None, missing: list[str]) -> list[str]:
-    notes = ["bold: the highest of a row; where intervals overlap, it is not shown to be better"]
+    notes = ["bold: the highest score of a task; where intervals overlap, it is not shown to be better"]
     if found is not None and found.scores:
         n = len(found.tasks)
         notes.append(

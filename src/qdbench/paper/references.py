@@ -21,7 +21,7 @@ from qdbench.paper.findings import findings, replications, too_few
 from qdbench.paper.protocol import REPRODUCED_TASK, VERSION
 from qdbench.paper.suite_scales import REPORTED_SEEDS, SUITE_SCALES, SuiteScale
 from qdbench.reports.claims import Finding
-from qdbench.reports.commands import seeds_text
+from qdbench.seeds import seeds_text
 from qdbench.store.files import require_folder
 from qdbench.store.plain import as_json, differences
 from qdbench.store.record import RunRecord, TaskRecord

@@ -12,11 +12,10 @@ from typing import Literal
 
 from qdbench.errors import InvalidInput, UnknownName
 from qdbench.paper.protocol import OFFICIAL, REPRODUCED_TASK, SCALES, Scale
+from qdbench.seeds import TUNING_SEEDS
 
 REPORTED_SEEDS = 10
 """Seeds below this are for results to report."""
-TUNING_SEEDS = 100
-"""Seeds from this one up are for tuning."""
 SeedsKind = Literal["reported", "some", "tuning"]
 
 

@@ -9,8 +9,9 @@ from typing import Literal
 
 from qdbench.analysis.aggregate import AggregatePair
 from qdbench.analysis.compare import Comparison, Pair
-from qdbench.analysis.statistics import SIGNIFICANT, seeds_needed
-from qdbench.analysis.tables import p_value
+from qdbench.analysis.references import MARK
+from qdbench.analysis.statistics import SIGNIFICANT
+from qdbench.analysis.tables import p_value, sizes_of, what_is_needed
 from qdbench.metrics.metric import METRICS
 from qdbench.reports.markup import text
 from qdbench.reports.style import Look
@@ -68,13 +69,17 @@ def what_it_takes(comparison: Comparison, found: Sequence[Finding]) -> str:
     if not n:
         return ""
     pairs = primary_pairs(comparison)
-    sizes = [
-        list(pair.sizes) if isinstance(pair, AggregatePair) else [(pair.n_a, pair.n_b)] for pair in pairs
-    ]
-    needed = seeds_needed(len(pairs), max(map(len, sizes)))
-    fewest = min(n for pair in sizes for both in pair for n in both)
+    needed, whose = what_is_needed(pairs)
+    sizes = {
+        label: n
+        for pair in pairs
+        for both in sizes_of(pair)
+        for label, n in zip((pair.a, pair.b), both, strict=True)
+        if whose == "of each algorithm" or not label.endswith(MARK)
+    }
+    fewest = min(sizes.values())
     if fewest < needed:
-        return f"To decide: at least {needed} seeds of each algorithm; there are {fewest}."
+        return f"To decide: at least {needed} seeds {whose}; there are {fewest}."
     return "To decide: more seeds. They narrow the intervals."
 
 

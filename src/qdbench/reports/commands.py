@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from qdbench.analysis.measured import Measured, MeasuredRun
+from qdbench.seeds import seeds_text
 from qdbench.spelling import spelled
 from qdbench.store.folder import results_of
 from qdbench.store.record import Environment, RunRecord
@@ -72,11 +73,3 @@ def versions(where: Environment) -> str:
     known: Mapping[str, Any] = {field.name: getattr(where, field.name) for field in fields(where)}
     told = {name: value for name, value in known.items() if name not in (*MACHINE, "packages")}
     return ", ".join(f"{name} {value}" for name, value in (told | where.packages).items())
-
-
-def seeds_text(which: Iterable[int]) -> str:
-    """Return seeds in the form of --seeds: 0-3,7."""
-    ordered = sorted(which)
-    starts = [seed for seed in ordered if seed - 1 not in ordered]
-    ends = [seed for seed in ordered if seed + 1 not in ordered]
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))

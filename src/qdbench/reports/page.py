@@ -18,7 +18,7 @@ from qdbench.checks import checked_flag, checked_function, checked_path, checked
 from qdbench.metrics.metric import METRICS
 from qdbench.reports.archives import archives_figure
 from qdbench.reports.claims import Finding
-from qdbench.reports.commands import MACHINE, commands, seeds_text, versions
+from qdbench.reports.commands import MACHINE, commands, versions
 from qdbench.reports.figures import Looks, in_order, paper_figure
 from qdbench.reports.first_screen import First, first_screen, title_of, what_was_run
 from qdbench.reports.markup import bullets, folded, page, picture, shown_table, table, text, warned
@@ -26,6 +26,7 @@ from qdbench.reports.samples import samples_figure
 from qdbench.reports.sizes import sizes_figure
 from qdbench.reports.spreads import spreads_figure
 from qdbench.reports.style import looks, require_matplotlib
+from qdbench.seeds import seeds_text
 from qdbench.store.files import require_writable, write_text
 from qdbench.store.record import Environment
 
