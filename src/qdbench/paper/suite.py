@@ -35,11 +35,11 @@ from qdbench.paper.durations import expected_seconds, in_words
 from qdbench.paper.references import usable_references
 from qdbench.paper.reproduce import RUNS, CarryOut, Say, all_finished, make_all
 from qdbench.paper.suite_scales import SuiteScale, seeds_kind, suite_scale, suite_tasks
-from qdbench.reports.commands import seeds_text
 from qdbench.reports.first_screen import First
 from qdbench.reports.page import film_page, write_page
 from qdbench.reports.style import require_matplotlib, save_figure
 from qdbench.reports.suite_figure import suite_figure
+from qdbench.seeds import seeds_text
 from qdbench.store.files import require_folder, write_text
 from qdbench.store.record import CorrectionPlan, Target, variant_label
 from qdbench.store.reference_file import References
