@@ -165,8 +165,8 @@ def test_the_verdicts_on_the_references_are_shown_as_they_are() -> None:
     text = (ROOT / "docs/reproduction.md").read_text()
     section = text.partition("## What the reference results say")[2].partition("\n## ")[0]
     shown = re.findall(r"^\| [^|]+ \| \**(holds|does not hold|undecided)\** \|", section, re.MULTILINE)
-    found, _ = findings_on_references(usable_references())
-    assert shown == [one.verdict for one in found]
+    found = findings_on_references(usable_references())
+    assert shown == [one.verdict for one in found.findings]
 
 
 def test_the_scales_of_the_suite_are_the_code_s() -> None:

@@ -380,19 +380,27 @@ def test_the_paper_s_findings_are_judged_on_references(
     shipped: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SUITE_SCALES, "standard", replace(SUITE_SCALES["quick"], name="standard"))
-    assert findings_on_references(usable_references(shipped))[1].startswith("The paper's findings are not")
+    assert findings_on_references(usable_references(shipped)).why_none.startswith(
+        "The paper's findings are not"
+    )
     for path in (shipped / "quick-v1/ant_omni").iterdir():
         to = tmp_path / f"standard-v1/ant_omni/{path.name}"
         to.parent.mkdir(parents=True, exist_ok=True)
         to.write_bytes(path.read_bytes())
         rewrite(to, scale={"name": "standard", "version": 1, "protocol": 2})
-    found, why_none = findings_on_references(usable_references(tmp_path))
-    assert not why_none
-    verdicts = {one.claim: one.verdict for one in found}
+    found = findings_on_references(usable_references(tmp_path))
+    assert not found.why_none
+    verdicts = {one.claim: one.verdict for one in found.findings}
     assert "undecided" in verdicts.values()  # there are no results of CVT-MAP-Elites
     findings(tmp_path)
     lines = capsys.readouterr().out.splitlines()
-    assert sum("undecided" in line for line in lines) == list(verdicts.values()).count("undecided")
+    assert lines[0] == "The paper's findings on ant_omni, standard scale (version 1), seeds 0-4"
+    assert lines[1:-1] == [f"{verdict:<14}{claim}" for claim, verdict in verdicts.items()]
+    findings(tmp_path, numbers=True)
+    long = capsys.readouterr().out
+    assert all(sentence in long for one in found.findings for sentence in (one.criterion, *one.numbers))
+    findings(tmp_path, as_json=True)
+    assert [one["verdict"] for one in json.loads(capsys.readouterr().out)["findings"]] == [*verdicts.values()]
 
 
 OLD: dict[str, dict[str, Any]] = {

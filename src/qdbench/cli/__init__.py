@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 import typer
+from typer.models import CommandInfo
 
 from qdbench.cli import (  # noqa: F401
     algorithms,
@@ -34,10 +35,35 @@ from qdbench.cli.app import app
 from qdbench.cli.streams import make_patient
 from qdbench.errors import QdbenchError
 
+PANELS = {
+    "How good is my algorithm?": ("tasks", "algorithms", "check", "suite", "leaderboard", "references"),
+    "Runs": ("run", "resume", "correct", "verify", "reproduce"),
+    "Results": ("show", "compare", "plot", "report", "explore", "rollout", "film", "export"),
+    "Simulation": ("evaluate", "bench"),
+}
+"""All commands, as `qdbench --help` shows them."""
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 RESULTS_ARE_FILES = ("run", "resume", "correct", "reproduce", "suite")
 """Commands that have done their work, whatever they could print."""
+
+
+def _sort_commands() -> None:
+    """Give every command its panel and its place in the help."""
+    panels = {command: panel for panel, commands in PANELS.items() for command in commands}
+    order = list(panels)
+    for command in app.registered_commands:
+        command.rich_help_panel = panels[_name(command)]
+    for group in app.registered_groups:
+        group.rich_help_panel = panels["references"]
+    app.registered_commands.sort(key=lambda command: order.index(_name(command)))
+
+
+def _name(command: CommandInfo) -> str:
+    return command.name or (command.callback.__name__ if command.callback else "")
+
+
+_sort_commands()
 
 
 def main() -> None:

@@ -24,6 +24,8 @@ def algorithms(as_json: AsJson = False) -> None:
             terminal.out.print(f"  Source: {entry['source']}")
         for name, option in entry["options"].items():
             terminal.out.print(f"  --set {name}={option['default']}  ({option['type']})")
+    if not any(entry["algorithm"] == "cma_me" for entry in found):
+        terminal.out.print("With the extra `ribs` also: ribs_map_elites, cma_me, cma_mae.")
     return terminal.out.print("Next: qdbench run ant_omni --algorithm map_elites --evaluations 20000")
 
 

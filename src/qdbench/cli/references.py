@@ -42,7 +42,7 @@ def references(context: typer.Context, folder: ReferencesFolder = None, as_json:
             soft_wrap=True,
         )
     table = terminal.table(
-        "scale", "task", "algorithm", "seeds", "corrected QD score", "MuJoCo", "date", "CPU"
+        "scale", "task", "algorithm", "seeds", "corrected QD score (mean)", "MuJoCo", "date", "CPU"
     )
     for one in found.found:
         facts = _facts(one)
@@ -86,21 +86,31 @@ def _facts(one: Reference) -> dict[str, Any]:
 
 
 @references_app.command()
-def findings(folder: ReferencesFolder = None) -> None:
-    """Judge the paper's findings on the reference results of its task, in one line each."""
+def findings(
+    folder: ReferencesFolder = None,
+    numbers: Annotated[
+        bool, typer.Option("--numbers/--no-numbers", help="Also print criteria and numbers.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Judge the paper's findings on the reference results of its task."""
     from qdbench.paper.references import findings_on_references, references_of_today
+    from qdbench.store.plain import as_json as plain
 
     everything = references_of_today(folder)
     for sentence in everything.problems:
         terminal.err.print(f"warning: {sentence}", soft_wrap=True)
-    found, why_none = findings_on_references(everything)
-    if why_none:
-        return terminal.out.print(why_none, soft_wrap=True)
-    table = terminal.table("the paper says", "here")
-    for one in found:
-        table.add_row(one.claim, one.verdict)
-    terminal.out.print(table)
-    return terminal.out.print("The criteria are in docs/reproduction.md.")
+    judged = findings_on_references(everything)
+    if as_json:
+        return terminal.print_json(plain(judged))
+    if judged.about:
+        terminal.out.print(judged.about, style="bold", soft_wrap=True)
+    for one in judged.findings:
+        terminal.out.print(f"{one.verdict:<14}{one.claim}", soft_wrap=True)
+        for sentence in (one.criterion, *one.numbers) if numbers else ():
+            terminal.out.print(f"{'':<14}  {sentence}", soft_wrap=True)
+    more = "Criteria and numbers: --numbers. To decide more: qdbench reproduce --scale laptop"
+    return terminal.out.print(judged.why_none or more, soft_wrap=True)
 
 
 @references_app.command()

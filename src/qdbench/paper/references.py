@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -103,17 +103,31 @@ def _today(name: str, episode_length: int) -> tuple[TaskRecord, tuple[float, flo
     return task_record(name, episode_length), score_interval(make(name, episode_length=episode_length))
 
 
-def findings_on_references(found: References) -> tuple[list[Finding], str]:
-    """Judge the paper's findings on the reference results of its task; else say why they are not judged."""
+@dataclass(frozen=True)
+class Judged:
+    """The paper's findings on reference results."""
+
+    findings: tuple[Finding, ...]
+    about: str = ""
+    """Task, scale and seeds."""
+    why_none: str = ""
+    """Why nothing is judged; empty if something is."""
+
+
+def findings_on_references(found: References) -> Judged:
+    """Judge the paper's findings on the reference results of its task."""
     for name in ("paper", "standard"):
         chosen = [one for one in found.found if (one.task.name, one.scale.name) == (REPRODUCED_TASK, name)]
         if chosen:
             task = alone(chosen)
             values = replications(task)
-            return findings(values, task.no_times), too_few(values)
-    return [], (
-        f"The paper's findings are not judged: there are no reference results of {REPRODUCED_TASK} at "
-        "standard scale. `qdbench reproduce --scale laptop` makes the runs"
+            seeds = seeds_text({run.seed for one in chosen for run in one.runs})
+            about = f"The paper's findings on {REPRODUCED_TASK}, {SUITE_SCALES[name].label}, seeds {seeds}"
+            return Judged(tuple(findings(values, task.no_times)), about, too_few(values))
+    return Judged(
+        (),
+        why_none=f"The paper's findings are not judged: there are no reference results of {REPRODUCED_TASK} "
+        "at standard scale. `qdbench reproduce --scale laptop` makes the runs",
     )
 
 
