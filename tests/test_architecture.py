@@ -40,7 +40,7 @@ ARROWS = {
         "errors", "seeds", "robots", "tasks", "simulation", "archives", "metrics", "store", "experiments",
     },
     "analysis": {"errors", "checks", "seeds", "archives", "metrics", "store"},
-    "reports": {"errors", "checks", "spelling", "archives", "metrics", "store", "films", "analysis"},
+    "reports": {"errors", "checks", "seeds", "spelling", "archives", "metrics", "store", "films", "analysis"},
     "explorer": {
         "errors", "checks", "robots", "tasks", "archives", "metrics", "store", "experiments", "analysis",
     },

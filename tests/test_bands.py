@@ -42,10 +42,10 @@ def test_runs_of_different_iterations_meet_on_a_common_axis() -> None:
         (20, 4.25, 6.5, 8.75),  # 2 and 11
         (30, 5, 7, 9),  # 3 and 11
         (35, 5.25, 7.5, 9.75),  # 3 and 12
-        (37.5, 5.25, 7.5, 9.75),  # and nothing beyond the median end
+        (37.5, 6, 8, 10),  # the last values, 4 and 12, at the median end
     ]
     later = curve([50, 60], [1, 2])
-    assert rows(metric_band([second, later], "coverage", "evaluations")) == []
+    assert rows(metric_band([second, later], "coverage", "evaluations")) == [(47.5, 4.5, 7, 9.5)]
     alone = metric_band([first], "coverage", "evaluations")
     np.testing.assert_array_equal([alone.low, alone.middle, alone.high], [[1, 2, 3, 4]] * 3)
 
@@ -55,7 +55,7 @@ def test_seconds_have_an_axis_of_their_own() -> None:
     assert rows(metric_band(runs, "coverage", "seconds")) == [
         (1.0, 1.5, 2, 2.5),
         (1.25, 2, 3, 4),
-        (1.375, 2, 3, 4),
+        (1.375, 2.75, 3.5, 4.25),
     ]
 
 
@@ -66,13 +66,29 @@ increasing = st.lists(st.integers(1, 50), min_size=1, max_size=8, unique=True).m
 def test_a_band_is_the_quartiles_of_what_every_run_had_then(runs: list[list[int]], place: int) -> None:
     curves = [curve(x, [7 * i + 3 * j for j in range(len(x))]) for i, x in enumerate(runs)]
     band = metric_band(curves, "coverage", "evaluations")
-    inside = max(x[0] for x in runs) <= place <= np.median([x[-1] for x in runs])
-    assert (len(band.x) > 0 and band.x[0] <= place <= band.x[-1]) == inside
+    end = np.median([x[-1] for x in runs])
+    inside = max(x[0] for x in runs) <= place <= end or place == end
+    assert (band.x[0] <= place <= band.x[-1]) == inside
     if inside:
+        if place == end:  # the last values
+            place = 60
         had = [7 * i + 3 * max(j for j in range(len(x)) if x[j] <= place) for i, x in enumerate(runs)]
         drawn = max(i for i in range(len(band.x)) if band.x[i] <= place)  # steps-post
         expected = np.quantile(had, (0.25, 0.5, 0.75))
         np.testing.assert_allclose([band.low[drawn], band.middle[drawn], band.high[drawn]], expected)
+
+
+@given(st.lists(st.lists(st.integers(1, 9), min_size=3, max_size=3), min_size=1, max_size=5))
+def test_the_corrected_end_is_drawn_where_the_curve_ends(pauses: list[list[int]]) -> None:
+    curves = [
+        curve(
+            [10, 20, 30], [2, 5, 9], np.cumsum(waits).tolist(), at=[30], at_seconds=[sum(waits)], coverage=[8]
+        )
+        for waits in pauses
+    ]
+    line, point = (band(curves, "coverage", "seconds") for band in (metric_band, corrected_band))
+    assert line.x[-1] == point.x[-1]
+    assert (line.middle[-1], point.middle[-1]) == (9, 8)
 
 
 def test_long_curves_are_looked_at_evenly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,9 +125,9 @@ def test_the_pooled_interval_moves_scores_but_no_loss(noisy_results: Path, measu
 
 
 def test_an_algorithm_keeps_its_colour() -> None:
-    known = looks([*BUILT_IN, *IN_EXTRAS["ribs"]])
+    known = looks([*BUILT_IN, *IN_EXTRAS["ribs"], "map_elites-tuned", "random_search-uniform"])
     assert (
-        len({look.colour for look in known.values()}) == len({look.marker for look in known.values()}) == 16
+        len({look.colour for look in known.values()}) == len({look.marker for look in known.values()}) == 18
     )
     alone, among = looks(["my_own"]), looks(["my_own", "zebra", *known])
     assert alone["my_own"] == among["my_own"]

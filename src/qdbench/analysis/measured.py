@@ -136,11 +136,6 @@ class MeasuredVariant:
         return [run.corrected for run in self.runs if run.corrected is not None]
 
     @property
-    def has_corrected_curves(self) -> bool:
-        """Whether any replication has a correction point."""
-        return any(run.n_reevaluations for run in self.runs)
-
-    @property
     def typical(self) -> MeasuredRun:
         """The median replication by final QD score; of two, the lower one."""
         return self.runs[typical_of(self.runs)]

@@ -40,16 +40,17 @@ def metric_band(replications: Sequence[Curves], name: str, axis: Axis) -> Band:
     """Return the band of a metric along the runs.
 
     An archive does not change between two iterations. So each curve is a step function: its value is that of
-    the iteration before. The band starts when all runs have started. It ends at the median of their ends,
-    where the corrected ends are drawn, too. A run that ended earlier keeps its last value.
+    the iteration before. The band starts when all runs have started. A run that ended earlier keeps its last
+    value. The band ends at the median of their ends with the last values of all runs, also of those that
+    ended later: there the corrected last values are drawn, too, and both must be of the same archives.
     """
     places = [getattr(curves, axis) for curves in replications]
-    begin, end = max(p[0] for p in places), float(np.median([p[-1] for p in places]))
+    end = float(np.median([p[-1] for p in places]))
+    begin = min(max(p[0] for p in places), end)
     x = _thinned(np.unique([*np.concatenate(places), end]), begin, end)
-    values = (curves.values[name] for curves in replications)
-    return across(
-        x, [v[np.searchsorted(p, x, side="right") - 1] for p, v in zip(places, values, strict=True)]
-    )
+    values = [curves.values[name] for curves in replications]
+    drawn = [v[np.searchsorted(p, x[:-1], side="right") - 1] for p, v in zip(places, values, strict=True)]
+    return across(x, [[*before, v[-1]] for before, v in zip(drawn, values, strict=True)])
 
 
 def corrected_band(replications: Sequence[Curves], name: str, axis: Axis) -> Band:

@@ -11,7 +11,16 @@ import numpy as np
 from qdbench.analysis.measured import MeasuredTask, MeasuredVariant
 from qdbench.metrics.metric import CURVES, METRICS, SELF_NORMALISED, loss
 from qdbench.reports.bands import Axis, Band, corrected_band, metric_band, profile_band
-from qdbench.reports.style import SMALL, WIDTH, Look, add_legend, add_note, count_axis, style
+from qdbench.reports.style import (
+    SMALL,
+    WIDTH,
+    CorrectedMark,
+    Look,
+    add_legend,
+    add_note,
+    count_axis,
+    style,
+)
 
 DASHES = (0, (4, 1.6))
 _MARKERS = 6
@@ -40,7 +49,7 @@ def paper_figure(measured: MeasuredTask, looks: Looks) -> Any:
         left, right = lower.subplots(1, 2, width_ratios=(1, 1.25))
         draw_profiles(left, variants, looks)
         draw_losses(right, variants, looks)
-        _add_legend(figure, variants, looks)
+        _add_legend(figure, variants, looks, corrected_marks(variants, profiles=True))
         fixed = "losses on the fixed interval" if by.kind != "fixed" and measured.is_corrected else ""
         add_note(figure, (*facts(measured), fixed, measured.remark_on_max_fitness, _no_times(measured)))
     return figure
@@ -56,7 +65,7 @@ def self_normalised_figure(measured: MeasuredTask, looks: Looks) -> Any:
         for panel, axis in zip(figure.subplots(1, len(along), squeeze=False)[0], along, strict=True):
             draw_metric(panel, variants, looks, SELF_NORMALISED, axis)
             panel.set_ylabel(METRICS[SELF_NORMALISED].title)
-        _add_legend(figure, variants, looks)
+        _add_legend(figure, variants, looks, corrected_marks(variants))
         scale = f"QD score on each archive's own range{measured.by.where}: it cannot compare two archives"
         add_note(figure, (*facts(measured, scale), _no_times(measured)))
     return figure
@@ -71,9 +80,25 @@ def _no_times(measured: MeasuredTask) -> str:
     return re.sub(r" \([^)]*\)", "", measured.no_times)
 
 
-def _add_legend(figure: Any, variants: Variants, looks: Looks) -> None:
-    dashed = any(variant.has_corrected_curves for variant in variants)
-    add_legend(figure, [looks[variant.label] for variant in variants], corrected=dashed)
+def _add_legend(figure: Any, variants: Variants, looks: Looks, marks: Sequence[CorrectedMark]) -> None:
+    add_legend(figure, [looks[variant.label] for variant in variants], corrected=marks)
+
+
+def corrected_marks(variants: Variants, *, profiles: bool = False) -> list[CorrectedMark]:
+    """Return how `draw_metric`, and `draw_profiles` if asked for, draw the corrected values of variants.
+
+    One correction point is an open marker, several are a dashed line.
+    """
+    bands = [corrected_band([run.curves for run in one.runs], CURVES[0], "evaluations") for one in variants]
+    counts = {len(band.x) for band in bands}
+    dashed = max(counts) > 1 or (profiles and any(one.corrected for one in variants))
+    drawn: dict[CorrectedMark, bool] = {"open markers": 1 in counts, "dashed lines": dashed}
+    return [mark for mark, is_drawn in drawn.items() if is_drawn]
+
+
+def said_marks(marks: Sequence[CorrectedMark]) -> str:
+    """Return the end of a caption that says what these marks are."""
+    return f"; {' and '.join(marks)}: corrected by re-evaluations" if marks else ""
 
 
 def in_order(variants: Variants, looks: Looks) -> Variants:
@@ -82,17 +107,18 @@ def in_order(variants: Variants, looks: Looks) -> Variants:
 
 
 def draw_metric(panel: Any, variants: Variants, looks: Looks, name: str, axis: Axis) -> None:
-    """Draw a metric along the runs, and its corrected version (dashed) at the correction points."""
+    """Draw a metric along the runs, and its corrected version at the correction points."""
+    ends: list[float] = []
     for variant in variants:
         look, curves = looks[variant.label], [run.curves for run in variant.runs]
         band = metric_band(curves, name, axis)
         every = max(len(band.x) // _MARKERS, 1)
         draw_band(panel, band, look, step="post", markevery=(every // 2, every))
         taken = corrected_band(curves, name, axis)
-        marker = look.marker if len(taken.x) <= _MOST_POINTS else ""
-        draw_band(panel, taken, look, dashed=True, marker=marker)
+        draw_band(panel, taken, look, dashed=True, marked=len(taken.x) <= _MOST_POINTS)
+        ends += [*band.x[-1:], *taken.x[-1:]]
     panel.set_xlabel("evaluations" if axis == "evaluations" else "time (s)")
-    panel.set_xlim(left=0)
+    panel.set_xlim(0, 1.04 * max(ends))
     if name != "max_fitness" and panel.dataLim.y0 >= 0:
         panel.set_ylim(bottom=0)
     count_axis(panel.xaxis)
@@ -153,8 +179,8 @@ def _draw_loss(panel: Any, place: float, width: float, losses: Any, look: Look) 
         panel.vlines(place, low, high, color="black", linewidth=1)
         apart = (np.arange(len(known)) - (len(known) - 1) / 2) / len(known) * 0.6 * width
         panel.plot(
-            place + apart, known, look.marker, color=look.colour, markersize=3, markeredgecolor="black",
-            markeredgewidth=0.4, linestyle="",
+            place + apart, known, marker=look.marker, color=look.colour, markersize=3,
+            markeredgecolor="black", markeredgewidth=0.4, linestyle="",
         )  # fmt: skip
     if 0 < len(known) == len(losses):
         return
@@ -194,19 +220,18 @@ def draw_band(
     *,
     step: str | None = None,
     dashed: bool = False,
-    marker: str | None = None,
+    marked: bool = True,
     markevery: Any = None,
 ) -> None:
     """Draw a median as a line and its quartiles as a band; `step` is that of matplotlib's step functions."""
     shape = {} if step is None else {"drawstyle": f"steps-{step}"}
+    line = look.line if marked else look.line | {"marker": ""}
     panel.plot(
-        band.x, band.middle, color=look.colour, linestyle=DASHES if dashed else "-",
-        marker=look.marker if marker is None else marker, markevery=markevery,
-        markerfacecolor="white" if dashed else look.colour, markeredgewidth=0.7, **shape,
+        band.x, band.middle, linestyle=DASHES if dashed else "-", markevery=markevery,
+        markerfacecolor="white" if dashed else look.colour, markeredgewidth=0.7, **line, **shape,
     )  # fmt: skip
-    panel.fill_between(
-        band.x, band.low, band.high, step=step, color=look.colour, alpha=0.1 if dashed else 0.2, linewidth=0
-    )
+    alpha = (0.1 if dashed else 0.2) * (0.5 if look.pale else 1)
+    panel.fill_between(band.x, band.low, band.high, step=step, color=look.colour, alpha=alpha, linewidth=0)
 
 
 def _with_unit(name: str) -> str:

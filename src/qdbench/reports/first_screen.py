@@ -9,7 +9,7 @@ from qdbench.analysis.compare import Comparison
 from qdbench.analysis.measured import Measured
 from qdbench.analysis.tables import Table, headline
 from qdbench.reports.claims import Finding, findings_table, what_it_takes, who_is_better
-from qdbench.reports.figures import Looks
+from qdbench.reports.figures import Looks, corrected_marks, said_marks
 from qdbench.reports.markup import picture, shown_table, text
 from qdbench.reports.suite_figure import suite_figure
 
@@ -83,12 +83,11 @@ def first_screen(
     """Return the figure, the replays (`watch`, HTML), the findings and the headline metrics."""
     drawn = first.drawn or measured
     several = len(drawn.tasks) > 1
+    marks = corrected_marks([variant for _, variant in drawn.variants])
     figure = picture(
         suite_figure(drawn, first.label, narrow=True),
         f"QD score against evaluations, {title_of(measured, looks)}. The table has the values at the end.",
-        "QD score along the runs: median and quartiles; dashed lines are corrected by re-evaluations."
-        if any(task.is_corrected for task in drawn.tasks)
-        else "QD score along the runs: median and quartiles.",
+        f"QD score along the runs: median and quartiles{said_marks(marks)}.",
     )
     if findings:
         short = findings_table(findings, "The paper\N{RIGHT SINGLE QUOTATION MARK}s findings", to_decide)

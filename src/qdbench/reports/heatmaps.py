@@ -18,6 +18,8 @@ from qdbench.store.loading import StoredRun
 COLOURS = "viridis"  # even in brightness: safe for the colour-blind, and in black and white
 DPI = 300
 _MOST_TICKS = 10
+_BAR_EDGE = 0.5
+"""Points; a bar narrower than a pixel would not be drawn, or only palely. It is narrower than an axis."""
 _SMALLEST_DOT = 0.008
 """Least width of an elite of an unstructured archive, as a share of the descriptor range."""
 
@@ -132,7 +134,7 @@ def _draw_bars(axes: Any, archive: Archive, plane: Plane, look: dict[str, Any]) 
         [(edges[i], bottom), (edges[i], values[i]), (edges[i + 1], values[i]), (edges[i + 1], bottom)]
         for i in filled
     ]
-    bars = PolyCollection(corners, array=values[filled], antialiased=False, linewidth=0, **look)
+    bars = PolyCollection(corners, array=values[filled], edgecolor="face", linewidth=_BAR_EDGE, **look)
     axes.add_collection(bars)
     axes.set(xlim=(left, right), ylim=(bottom, norm.vmax + 0.05 * height))
     axes.set(xlabel=plane.names[0], ylabel="fitness")

@@ -19,7 +19,7 @@ from qdbench.metrics.metric import METRICS
 from qdbench.reports.archives import archives_figure
 from qdbench.reports.claims import Finding
 from qdbench.reports.commands import MACHINE, commands, versions
-from qdbench.reports.figures import Looks, in_order, paper_figure
+from qdbench.reports.figures import Looks, corrected_marks, in_order, paper_figure, said_marks
 from qdbench.reports.first_screen import First, first_screen, title_of, what_was_run
 from qdbench.reports.markup import bullets, folded, page, picture, shown_table, table, text, warned
 from qdbench.reports.samples import samples_figure
@@ -233,14 +233,14 @@ def _task(task: MeasuredTask, shown: Table, look: Looks, key: str, watch: str) -
     names = ", ".join(look[variant.label].name for variant in in_order(task.variants, look))
     along = "evaluations" if task.no_times else "evaluations and seconds"
     corrected = task.is_corrected
-    dashed = any(variant.has_corrected_curves for variant in task.variants)
+    marks = corrected_marks(task.variants, profiles=True)
     pictures = [
         picture(
             paper_figure(task, look),
             f"{task.task}: coverage, QD score and max fitness of {names} against {along}; archive profiles "
             "and losses by re-evaluation. The table below has the values at the end.",
             f"Metrics along the runs against {along}, archive profiles, and losses by re-evaluation"
-            f"{'; dashed lines are the corrected metrics' if dashed else ''}.",
+            f"{said_marks(marks)}.",
         ),
         picture(
             archives_figure(task, look),

@@ -88,4 +88,4 @@ def _draw_estimate(panel: Any, x: float, values: Sequence[float], look: Look, *,
     low, middle, high = np.quantile(known, (0.25, 0.5, 0.75))
     panel.vlines(x, low, high, color=look.colour, linewidth=1)
     inside = look.colour if filled else "white"
-    panel.plot([x], [middle], look.marker, color=look.colour, markerfacecolor=inside, markeredgewidth=0.7)
+    panel.plot([x], [middle], **look.line, linestyle="", markerfacecolor=inside, markeredgewidth=0.7)

@@ -25,7 +25,7 @@ def draw_sizes(panel: Any, variants: Variants, looks: Looks, name: str) -> None:
         found = [one.by_size for one in variant.corrected if len(one.by_size.counts)]
         if found:
             band = shared_band(found, name)
-            draw_band(panel, band, looks[variant.label], marker=looks[variant.label].marker)
+            draw_band(panel, band, looks[variant.label])
             most = max(most, band.x[-1])
     panel.set(xscale="log", xlabel="elites drawn at random", ylabel=METRICS[loss(name)].title)
     marked = [m for m in SIZES if m <= most]

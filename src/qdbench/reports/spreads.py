@@ -49,6 +49,9 @@ def spreads_figure(measured: MeasuredTask, looks: Looks) -> Any:
                     say(panel, "no re-evaluations")
                     continue
                 colours = draw_archive(panel, found[column], Plane.of(variant.typical.run), limits)
+                if dimensions == 1:
+                    panel.set_ylabel(TITLES[name], fontsize=SMALL)
+                    panel.set_ylim(bottom=0)  # no deviation, no bar
                 panel.set_title(f"{looks[variant.label].name}, seed {variant.typical.seed}", fontsize=SMALL)
             if colours is not None and dimensions > 1:
                 figure.colorbar(colours, ax=list(panels[:, column]), label=TITLES[name], aspect=30)

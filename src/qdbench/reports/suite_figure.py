@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from qdbench.analysis.measured import Measured
-from qdbench.analysis.references import MARK
 from qdbench.metrics.metric import METRICS
-from qdbench.reports.figures import Looks, draw_metric, in_order
+from qdbench.reports.figures import corrected_marks, draw_metric, in_order
 from qdbench.reports.style import WIDTH, add_legend, add_note, looks, style
 
 _METRIC = "qd_score"
-_OWN = "#000000"
-
-
 _NARROW = 4.3
 """Width in inches of a figure beside others, if there is only one task."""
 
 
 def suite_figure(measured: Measured, label: str, *, narrow: bool = False) -> Any:
-    """Return the QD score along the runs, one panel per task, and the corrected QD score (dashed).
+    """Return the QD score along the runs, one panel per task, and the corrected QD score.
 
-    A `narrow` figure of one task fits beside other things.
+    Reference results are pale and behind own runs. A `narrow` figure of one task fits beside other things.
     """
     from matplotlib.figure import Figure
 
-    look = suite_looks(dict.fromkeys(variant.label for _, variant in measured.variants))
+    look = looks(variant.label for _, variant in measured.variants)
     n = len(measured.tasks)
     columns = min(3, n)
     rows = -(-n // columns)
@@ -43,23 +37,8 @@ def suite_figure(measured: Measured, label: str, *, narrow: bool = False) -> Any
         for i, panel in enumerate(panels[:n]):
             panel.set_xlabel("evaluations" if i + columns >= n else "")
             panel.set_ylabel(METRICS[_METRIC].title if i % columns == 0 else "")
-        add_legend(figure, look.values(), corrected=any(task.is_corrected for task in measured.tasks))
+        add_legend(
+            figure, look.values(), corrected=corrected_marks([variant for _, variant in measured.variants])
+        )
         add_note(figure, (label, "median and quartiles over replications", "QD score on the fixed interval"))
     return figure
-
-
-def suite_looks(labels: Iterable[str]) -> Looks:
-    """Return how everything is drawn: references as always, an own algorithm of the same name in black."""
-    names = list(labels)
-    base = looks(name.removesuffix(MARK) for name in names)
-    found = {}
-    for name in sorted(
-        names, key=lambda name: (name.endswith(MARK), list(base).index(name.removesuffix(MARK)))
-    ):
-        look = base[name.removesuffix(MARK)]
-        if name.endswith(MARK):
-            look = replace(look, name=f"{look.name}{MARK}")
-        elif f"{name}{MARK}" in names:
-            look = replace(look, colour=_OWN)
-        found[name] = look
-    return found
