@@ -34,6 +34,9 @@ def test_sound_algorithms_pass(sound: Any) -> None:
         ("NegativeMeans", "the fitness of an elite of several samples is not their mean"),
         ("BestOfTwo", "the fitness of an elite of several samples is not their mean"),
         ("OtherSeeds", "an elite's seeds differ from those of its evaluations"),
+        ("Exits", r"^tell\(\) raised SystemExit: 0, in iteration 3, at .*unreliable.py:\d+$"),
+        ("ExitsAtOnce", "unreliable:ExitsAtOnce cannot be built: SystemExit"),
+        ("Positional", r"keyword-only; put sigma after \*: __init__\(self, problem, seed, \*, sigma=...\)$"),
     ],
 )
 def test_hidden_breaches_are_found(broken: str, sentence: str) -> None:
@@ -41,9 +44,34 @@ def test_hidden_breaches_are_found(broken: str, sentence: str) -> None:
         check_algorithm(getattr(unreliable, broken))
 
 
+@pytest.mark.parametrize(("broken", "line"), [("Raises", "KeyError"), ("RaisesInside", "np.linalg.inv")])
+def test_the_line_of_the_algorithm_is_named(broken: str, line: str) -> None:
+    """Not that of the library it calls."""
+    with pytest.raises(BrokenAlgorithm) as found:
+        check_algorithm(getattr(unreliable, broken))
+    _, _, number = str(found.value).rpartition(f"{Path(unreliable.__file__).name}:")
+    assert line in Path(unreliable.__file__).read_text().splitlines()[int(number) - 1]
+
+
 @pytest.mark.parametrize(
     ("algorithm", "options", "kind", "sentence"),
     [
+        (
+            unreliable.Positional,
+            {"sigma": 0.2},
+            InvalidInput,
+            "does not take 'sigma': options are keyword-only",
+        ),
+        ("unreliable:Positional", {"sigma": 0.2}, InvalidInput, "put sigma after"),
+        ("unreliable.py:Sound", {}, InvalidInput, "write unreliable:Sound, without .py"),
+        (
+            "unreliable",
+            {},
+            UnknownName,
+            "no algorithm 'unreliable'; .*; for a class of .* write unreliable:Class",
+        ),
+        ("/a/mine.py", {}, UnknownName, "for a class of your own in /a/mine.py write mine:Class"),
+        ("a/mine.py:Hill", {}, InvalidInput, "write a.mine:Hill, without .py"),
         (3, {}, InvalidInput, "3 is no algorithm"),
         ("map_elites", {"batch_size": "many"}, InvalidInput, "batch_size is 'many'; give int"),
         ("map_elites", {"batch_size": 2.5}, InvalidInput, "batch_size is 2.5; give int"),
@@ -70,6 +98,11 @@ def test_the_command_checks_an_algorithm(cli: Cli, tmp_path: Path) -> None:
         ("unreliable:ProcessId",): "in another process it asked for other solutions",
         ("unreliable:Raises",): "tell() raised KeyError",
         ("unreliable:Nothing",): "cannot load the algorithm",
+        ("unreliable:Exits",): "tell() raised SystemExit: 0, in iteration 3, at unreliable.py:",
+        ("unreliable:ExitsAtOnce",): "cannot be built: SystemExit",
+        ("unreliable:Positional",): "options are keyword-only; put sigma after *",
+        ("unreliable:Positional", "--set", "sigma=0.3"): "does not take 'sigma': options are keyword-only",
+        ("unreliable",): "write unreliable:Class",
         ("map_elite",): "did you mean 'map_elites'",
         ("map_elites", "--set", "batch_size=0"): "batch_size is 0; give 1 or more",
         ("map_elites", "--set", "batch_size=1,2"): "check one at a time",

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import qdbench
-from conftest import Cli
+from conftest import ROOT, Cli
 from qdbench import FunctionTask, InvalidInput
 from qdbench.algorithms import registry
+from qdbench.experiments.evaluators import Threads
+from qdbench.experiments.interrupt import Interrupt
+from qdbench.experiments.job import Job, Outcome, Settings
+from qdbench.experiments.launchers import InProcesses, Launcher, in_this_process
+from qdbench.experiments.loop import RunProgress
+from qdbench.experiments.plan import plan_for
+from qdbench.store.locks import locked
 from qdbench.store.metrics_file import COLUMNS
+from qdbench.store.record import Target
 from running import command, finished, folder, results, wait_for_rows
 
 
@@ -105,6 +114,51 @@ def test_two_processes_cannot_share_a_folder(bench: Cli) -> None:
     assert "is in use by another process" in second.stderr
 
 
+@pytest.mark.parametrize("launcher", [in_this_process, InProcesses(1)])
+def test_what_another_process_finishes_meanwhile_is_finished(launcher: Launcher, tmp_path: Path) -> None:
+    task = qdbench.make("sphere")
+    plans = [plan_for(task, task.name, "random_search", {"batch_size": 16}, seed=seed) for seed in range(3)]
+    jobs = [Job(plan, plan.folder(tmp_path), Target(evaluations=32)) for plan in plans]
+    settings, told = Settings(evaluators=Threads(1)), list[str]()
+    theirs = [ExitStack(), ExitStack()]
+    for job, lock in zip(jobs, theirs, strict=False):
+        job.path.mkdir(parents=True)
+        lock.enter_context(locked(job.path))
+
+    def listener(job: Job, news: RunProgress | Outcome) -> None:
+        if isinstance(news, Outcome):
+            told.append(news.status)
+        if isinstance(news, Outcome) and job is jobs[2]:  # now the other process finishes its first run
+            theirs[0].close()
+            in_this_process(jobs[:1], settings, Interrupt(), lambda job, news: None)
+
+    found = launcher(jobs, settings, Interrupt(), listener)
+    assert told == ["in progress elsewhere", "in progress elsewhere", "finished"]
+    assert [one.status for one in found] == ["skipped", "in progress elsewhere", "finished"]
+    assert found[0].totals.evaluations == 32
+    theirs[1].close()
+
+
+def test_repeated_seeds_add_up(bench: Cli) -> None:
+    start = ("run", "mine:task", "--algorithm", "random_search", "--evaluations", "48", "--batch-size", "48")
+    assert bench(*start, "--seeds", "0-1", "--seeds", "4", "--seeds", "1,2").returncode == 0
+    made = (bench.folder / "results/sphere/random_search").iterdir()
+    assert sorted(path.name for path in made) == ["seed-0", "seed-1", "seed-2", "seed-4"]
+
+
+def test_a_run_of_unusable_solutions_names_the_check(bench: Cli) -> None:
+    (bench.folder / "unreliable.py").write_text((ROOT / "tests/unreliable.py").read_text())
+    done = bench(*command("unreliable:NotANumber", n=96))
+    assert done.returncode == 1
+    reason = (
+        "unreliable:NotANumber asked for what cannot be evaluated: solution 3 has NaN or infinity; every "
+        "parameter must be finite; `qdbench check unreliable:NotANumber` finds such mistakes in a moment"
+    )
+    assert reason in done.stderr
+    assert qdbench.load(folder(bench, "unreliable.NotANumber")).record.reason == reason
+    assert "ask() returned NaN or infinity" in bench("check", "unreliable:NotANumber").stderr
+
+
 def test_a_folder_with_another_run_is_refused_before_any_work(bench: Cli) -> None:
     assert bench(*command("map_elites", n=96)).returncode == 0
     before = results(folder(bench, "map_elites"))
@@ -167,7 +221,13 @@ BAD_INPUT = {
     "batch_size is 0; give 1 or more": ["run", "ant_omni", "--set", "batch_size=0", "--evaluations", "9"],
     "2**63": ["run", "ant_omni", "--seed", "18446744073709551616", "--evaluations", "9"],
     "seconds is inf": ["run", "ant_omni", "--seconds", "inf"],
-    "needs an end": ["run", "ant_omni"],
+    "needs an end: give evaluations (--evaluations N) or seconds (--seconds X)": ["run", "ant_omni"],
+    "'--evaluations': give a whole number of 1 or more, not '1e3'": ["run", "arm", "--evaluations", "1e3"],
+    "'--evaluations': give a whole number of 1 or more, not '0'": ["run", "ant_omni", "--evaluations", "0"],
+    "'--seconds': give a number of 0 or more, not 'nan'": ["run", "ant_omni", "--seconds", "nan"],
+    "'--batch-size': give a whole number of 1 or more, not '2.5'": ["run", "ant_omni", "--batch-size", "2.5"],
+    "no scale 'tiny'; use quick, standard, paper": ["suite", "map_elites", "--scale", "tiny"],
+    "for a class of your own in hill.py write hill:Class": ["suite", "hill.py"],
     "no algorithm 'map_elite'; did you mean 'map_elites'": [
         "run", "ant_omni", "--algorithm", "map_elite", "--evaluations", "9",
     ],
@@ -186,14 +246,13 @@ BAD_INPUT = {
     "'9-0' is not a list of seeds": ["run", "ant_omni", "--seeds", "9-0", "--evaluations", "9"],
     "'a' is not a list of seeds": ["run", "ant_omni", "--seeds", "a", "--evaluations", "9"],
     "at most 10000": ["run", "ant_omni", "--seeds", "0-99999", "--evaluations", "9"],
-    "--evaluations": ["run", "ant_omni", "--evaluations", "0"],
-    "--seconds": ["run", "ant_omni", "--seconds", "-1"],
+    "not '-1'": ["run", "ant_omni", "--seconds", "-1"],
     "--jobs": ["run", "ant_omni", "--jobs", "0", "--evaluations", "9"],
-    "workers is 0": ["run", "ant_omni", "--workers", "0", "--evaluations", "9"],
+    "'--workers': give a whole number": ["run", "ant_omni", "--workers", "0", "--evaluations", "9"],
     "may need 31.3 GB, more than memory_gb=4; give a depth of at most 4, or memory_gb=32": [
         "run", "humanoid_omni", "--algorithm", "deep_grid", "--evaluations", "9",
     ],
-    "episode_length is 0": ["run", "ant_omni", "--episode-length", "0", "--evaluations", "9"],
+    "'--episode-length': give a whole number": ["run", "ant_omni", "--episode-length", "0", "--evaluations", "9"],
     "cannot name a folder": ["run", "ant_omni", "--name", "../up", "--evaluations", "9"],
     "cannot load the algorithm 'no.where:X'": [
         "run", "ant_omni", "--algorithm", "no.where:X", "--evaluations", "9",

@@ -50,7 +50,11 @@ def test_own_results_are_shown_beside_the_references(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def command(**more: Any) -> str:
-        arguments: dict[str, Any] = {"tasks": ["hopper_uni, ant_omni", "walker_uni"], "seeds": "0-1", **more}
+        arguments: dict[str, Any] = {
+            "tasks": ["hopper_uni, ant_omni", "walker_uni"],
+            "seeds": ["0-1"],
+            **more,
+        }
         suite_command(
             ["cvt_map_elites"], out=tmp_path / "own", references=made / "references", workers=1, **arguments
         )
@@ -113,7 +117,7 @@ def test_without_references_own_results_are_shown(tmp_path: Path) -> None:
         "map_elites", tasks="hopper_uni", seeds=[100], out=tmp_path, workers=1, say=said.append,
         iso_sigma=0.1, name="wide", replays=False,
     )  # fmt: skip
-    assert found.label.endswith("only 1 of 9 tasks; tuning with seeds 100: not a result to report")
+    assert found.label.endswith("only 1 of 9 tasks; tuning with seed 100: not a result to report")
     assert found.without_references == ("hopper_uni",)
     (run,) = tmp_path.glob("runs/*/*/seed-*")
     record = qdbench.load(run).record
@@ -129,6 +133,47 @@ def test_tuning_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.Monk
     assert suite_plan(one, "quick").folder == Path("results/suite-quick")
     assert suite_plan(one, "quick", seeds=[100, 101]).folder == Path("results/suite-quick-tuning")
     assert suite_plan(one, "quick").label == "qdbench suite, quick scale (version 1)"
+
+
+LABELS = {
+    (5,): "only seed 5, a result has 0-4",
+    (0, 1, 2, 3): "only seeds 0-3, a result has 0-4",
+    (0, 1, 2, 3, 4, 5): "seeds 0-5, a result has 0-4 or 0-9",
+    (100,): "tuning with seed 100: not a result to report",
+    (100, 102): "tuning with seeds 100,102: not a result to report",
+}
+
+
+@pytest.mark.parametrize("seeds", LABELS)
+def test_a_label_names_the_seeds(seeds: tuple[int, ...], tmp_path: Path) -> None:
+    plan = suite_plan([entrant("map_elites", {})], "quick", seeds=seeds, out=tmp_path)
+    assert plan.label == f"qdbench suite, quick scale (version 1); {LABELS[seeds]}"
+
+
+def test_seeds_add_up_and_those_of_an_earlier_command_are_announced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command(*seeds: str) -> str:
+        suite_command(
+            ["random_search"], tasks=["hopper_uni"], seeds=[*seeds], out=tmp_path, workers=1, replays=False
+        )
+        return capsys.readouterr().out
+
+    assert "leave them out" not in command("0-1", "3")
+    runs = tmp_path / "runs/hopper_uni/random_search"
+    assert sorted(path.name for path in runs.iterdir()) == ["seed-0", "seed-1", "seed-3"]
+    qdbench.suite("random_search", tasks="hopper_uni", seeds=[100], out=tmp_path, workers=1, replays=False)
+    said = command("4")
+    assert "only seed 4, a result has 0-4: 1 run of random_search" in said
+    sentence = (
+        f"{tmp_path}/runs also has finished runs of seeds 0-1,3; these results leave them out. Give --seeds "
+        "0-1,3-4 for results of all."
+    )
+    assert sentence in said
+    assert f"- {sentence}\n" in (tmp_path / "suite.md").read_text()
+    assert "these results leave them out" in (tmp_path / "report.html").read_text()
+    assert "leave them out" not in command("0-1", "3-4")
+    assert "leave them out" not in (tmp_path / "suite.md").read_text()
 
 
 def test_the_rule_of_seeds() -> None:
@@ -190,14 +235,14 @@ def test_runs_of_another_process_are_waited_for(tmp_path: Path, capsys: pytest.C
     theirs = tmp_path / "runs/hopper_uni/map_elites/seed-0"
     theirs.mkdir(parents=True)
     with locked(theirs):
-        suite_command(["map_elites"], tasks=["hopper_uni"], seeds="0-1", out=tmp_path, workers=1)
+        suite_command(["map_elites"], tasks=["hopper_uni"], seeds=["0-1"], out=tmp_path, workers=1)
         said = capsys.readouterr()
         assert "1 of 2 runs are in progress elsewhere." in said.out
         assert "in progress elsewhere: " in said.err
         assert not (tmp_path / "suite.md").exists()
         with pytest.raises(QdbenchError, match="in progress elsewhere"):
             qdbench.suite("map_elites", tasks="hopper_uni", seeds=[0, 1], out=tmp_path, workers=1)
-    suite_command(["map_elites"], tasks=["hopper_uni"], seeds="0-1", out=tmp_path, workers=1, replays=False)
+    suite_command(["map_elites"], tasks=["hopper_uni"], seeds=["0-1"], out=tmp_path, workers=1, replays=False)
     assert (tmp_path / "suite.md").exists()
 
 
@@ -248,7 +293,7 @@ def test_the_real_command_at_quick_scale(cli: Cli) -> None:
     """One task and one seed, as a user would; then its files are refused as references, being for tuning."""
     done = cli("suite", "random_search", "--tasks", "hopper_uni", "--seeds", "100", "--workers", "2")
     assert done.returncode == 0, done.stderr
-    assert "tuning with seeds 100: not a result to report" in done.stdout
+    assert "tuning with seed 100: not a result to report" in done.stdout
     refused = cli("references", "add", "results/suite-quick-tuning/runs")
     assert refused.returncode == 2
     assert "seed 100 is for tuning" in refused.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -120,3 +121,37 @@ class OtherSeeds(Means):
         elites = self.archive.elites
         columns = {**vars(elites), "seeds": elites.seeds[:, ::-1]}
         return Evaluated(**columns)
+
+
+class Exits(Sound):
+    def tell(self, evaluated: Evaluated) -> None:
+        if self.iteration == 2:
+            sys.exit(0)
+        super().tell(evaluated)
+
+
+class ExitsAtOnce(Sound):
+    def __init__(self, problem: Problem, seed: int) -> None:
+        sys.exit()
+
+
+class Positional(Sound):
+    """It runs, but nobody can set its option, and no run.json has it."""
+
+    def __init__(self, problem: Problem, seed: int, sigma: float = 0.1) -> None:
+        super().__init__(problem, seed)
+
+
+class RaisesInside(Sound):
+    """What it calls raises, in a file of NumPy."""
+
+    def collection(self) -> Evaluated:
+        np.linalg.inv(np.full((2, 2), float(self.iteration != 4)) + np.eye(2) * (self.iteration != 4))
+        return super().collection()
+
+
+class NotANumber(Sound):
+    def ask(self) -> Any:
+        solutions = super().ask()
+        solutions[3, 0] = np.nan
+        return solutions

@@ -10,11 +10,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from pathlib import Path
+from traceback import extract_tb
 
 import numpy as np
 
 from qdbench.algorithms.contract import Algorithm, Problem, SavesState
-from qdbench.algorithms.registry import build, checked_options, find, name_of
+from qdbench.algorithms.registry import build, checked_options, find, keyword_only, misplaced_options, name_of
 from qdbench.algorithms.state import flatten, unflatten
 from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
@@ -36,11 +38,15 @@ def check_algorithm(algorithm: str | Callable[..., Algorithm], **options: object
     notebook, which no other process can import), and that another seed gives other solutions; that it leaves
     told arrays alone, survives batches that are partly or completely invalid, and keeps no invalid solution;
     that its collection remembers evaluations as they were told, and means of several samples as such; and, if
-    it saves its state, that a restored copy continues in the same way, also between `ask` and `tell`.
+    it saves its state, that a restored copy continues in the same way, also between `ask` and `tell`. Its
+    options must be keyword-only, and none of its methods may raise anything or end the process.
     """
 
     name = name_of(algorithm)
-    options = checked_options(find(algorithm) if isinstance(algorithm, str) else algorithm, options, name)
+    factory = find(algorithm) if isinstance(algorithm, str) else algorithm
+    options = checked_options(factory, options, name)
+    misplaced = misplaced_options(factory)
+    _require(not misplaced, keyword_only(misplaced))
 
     def fresh(seed: int = 1) -> Algorithm:
         return build(algorithm, _problem(), seed, options)
@@ -72,13 +78,13 @@ def _check_restore(fresh: Callable[[], Algorithm], reference: _Trial, n: int, as
     if asked:
         trial.algorithm.ask()
     assert isinstance(trial.algorithm, SavesState)
-    with _blamed("state()"):
+    with _blamed("state()", n):
         state = trial.algorithm.state()
     arrays, rest = flatten(state)
     saved = unflatten({k: v.copy() for k, v in arrays.items()}, json.loads(json.dumps(rest)))
     trial.algorithm = fresh()
     assert isinstance(trial.algorithm, SavesState)
-    with _blamed("restore()"):
+    with _blamed("restore()", n):
         trial.algorithm.restore(saved)
     while len(trial.asked) < ITERATIONS:
         trial.iterate()
@@ -135,26 +141,29 @@ class _Trial:
         self.told: list[Evaluated] = []
 
     def iterate(self) -> None:
-        with _blamed("ask()"):
+        iteration = len(self.asked) + 1
+        with _blamed("ask()", iteration):
             solutions = self.algorithm.ask()
         _check_solutions(solutions)
         solutions = solutions.copy()
-        with _blamed("ask(), asked again,"):
+        with _blamed("ask(), asked again,", iteration):
             again = self.algorithm.ask()
         _require(np.array_equal(solutions, again), "asked twice before tell, it returned other solutions")
         told = self._evaluate(solutions)
         copy = Evaluated(**{f.name: getattr(told, f.name).copy() for f in fields(told)})
         self.asked.append(copy.solutions)
         self.told.append(copy)
-        with _blamed("tell()"):
+        with _blamed("tell()", iteration):
             self.algorithm.tell(told)
         for field in fields(told):
             before, after = getattr(copy, field.name), getattr(told, field.name)
             _require(np.array_equal(before, after, equal_nan=True), f"tell changed the told {field.name}")
             getattr(told, field.name)[:] = 0  # the arrays are the caller's: whoever kept them finds zeros
-        with _blamed("collection()"):
-            collection = self.algorithm.collection()
-        self._check_collection(collection)
+        self._check_collection(self._collection())
+
+    def _collection(self) -> Evaluated:
+        with _blamed("collection()", len(self.asked)):
+            return self.algorithm.collection()
 
     def _evaluate(self, solutions: Parameters) -> Evaluated:
         """A noisy sphere; every solution of the first batch and some of the others are invalid."""
@@ -220,13 +229,13 @@ class _Trial:
 
     def digest(self) -> str:
         """Return a digest of all it asked for, and of what it hands over in the end."""
-        collection = self.algorithm.collection()
+        collection = self._collection()
         arrays = [*self.asked, *(getattr(collection, field.name) for field in fields(Evaluated))]
         return hashlib.sha256(b"".join(np.ascontiguousarray(one).tobytes() for one in arrays)).hexdigest()
 
     def same_as(self, other: _Trial) -> bool:
         """Return whether two trials asked for the same solutions and ended with the same collection."""
-        mine, theirs = self.algorithm.collection(), other.algorithm.collection()
+        mine, theirs = self._collection(), other._collection()
         return (
             len(self.asked) == len(other.asked)
             and all(map(np.array_equal, self.asked, other.asked))
@@ -267,14 +276,26 @@ def _check_solutions(solutions: Parameters) -> None:
 
 
 @contextmanager
-def _blamed(what: str) -> Iterator[None]:
-    """Turn what an algorithm's method raises into a broken promise."""
+def _blamed(what: str, iteration: int) -> Iterator[None]:
+    """Turn what an algorithm's method raises into a broken promise; the end of the process, too."""
     try:
         yield
     except (QdbenchError, MemoryError):
         raise
-    except Exception as error:
-        raise BrokenAlgorithm(f"{what} raised {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raised = ": ".join(filter(None, [type(error).__name__, " ".join(str(error).split())]))
+        raise BrokenAlgorithm(f"{what} raised {raised}, in iteration {iteration}, {_place(error)}") from error
+
+
+def _place(error: BaseException) -> str:
+    """Return where it was raised: the innermost line of the user's file, not of the libraries it calls."""
+    frames = extract_tb(error.__traceback__)
+    ours = Path(__file__).parents[1]
+    outside = [frame for frame in frames if not Path(frame.filename).is_relative_to(ours)] or frames[-1:]
+    last = [frame for frame in outside if frame.filename == outside[0].filename][-1]
+    here = Path(last.filename)
+    shown = here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here
+    return f"at {shown}:{last.lineno}"
 
 
 def _require(kept: bool, broken: str) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -117,29 +118,42 @@ def find(name: str, *, trust: bool = True) -> Factory:
         for extra, names in IN_EXTRAS.items():
             if name in names:
                 raise InvalidInput(f"{name} needs the extra {extra}: pip install 'qdbench[{extra}]'")
-        raise UnknownName("algorithm", name, known, '"qdbench algorithms" lists all')
+        raise UnknownName("algorithm", name, known, f'"qdbench algorithms" lists all{_if_a_module(name)}')
     module_name, _, attribute = known.get(name, name).partition(":")
     try:
         factory = getattr(import_module(module_name), attribute)
     except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
-        raise InvalidInput(
-            f"cannot load the algorithm {name!r}: {import_problem(error, module_name)}"
-        ) from error
+        problem = import_problem(error, module_name)
+        if module_name.endswith(".py") and isinstance(error, ModuleNotFoundError):
+            problem = f"write {_module_of(module_name)}:{attribute}, without .py"
+        raise InvalidInput(f"cannot load the algorithm {name!r}: {problem}") from error
     if not callable(factory):
         raise InvalidInput(f"{name!r} is not a class but {type(factory).__name__}; see docs/algorithms.md")
     found: Factory = factory
     return found
 
 
+def _if_a_module(name: str) -> str:
+    """Return how to name a class of one's own, if this is the name of its module or file; else nothing."""
+    module = _module_of(name)
+    try:
+        is_one = name.endswith(".py") or (name.isidentifier() and find_spec(name) is not None)
+    except ValueError:  # a module without a specification, such as __main__
+        is_one = False
+    return f"; for a class of your own in {name} write {module}:Class" if is_one else ""
+
+
+def _module_of(name: str) -> str:
+    """Return what Python calls the module in a file; one outside of this folder by its own name alone."""
+    parts = Path(name.removesuffix(".py")).parts
+    below = parts[-1:] if Path(name).is_absolute() or ".." in parts else parts
+    return ".".join(below)
+
+
 def options(factory: Factory) -> dict[str, Option]:
     """Return the keywords of an algorithm's constructor that have a default."""
     target: Any = factory
-    try:
-        parameters = inspect.signature(factory).parameters.values()
-    except (ValueError, TypeError):
-        raise InvalidInput(
-            f"{shown(factory)} has no signature Class(problem, seed, *, option=default)"
-        ) from None
+    parameters = _parameters(factory)
     try:
         hints = get_type_hints(target.__init__ if isinstance(factory, type) else target)
     except Exception:  # a hint that only a type checker can see, or no function of its own
@@ -151,10 +165,45 @@ def options(factory: Factory) -> dict[str, Option]:
     }
 
 
+def misplaced_options(factory: Factory) -> list[str]:
+    """Return the keywords that stand before the `*` of a constructor: nobody can set them."""
+    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in _parameters(factory)[2:] if p.kind in by_place and p.default is not p.empty]
+
+
+def keyword_only(names: Sequence[str]) -> str:
+    """Say where options belong."""
+    constructor = f"__init__(self, problem, seed, *, {', '.join(f'{name}=...' for name in names)})"
+    return f"options are keyword-only; put {', '.join(names)} after *: {constructor}"
+
+
+def require_options(given: Collection[str], factory: Factory, who: str) -> None:
+    """Refuse options that an algorithm does not take, or that stand before the `*` of its constructor."""
+    for name in given:
+        refuse_misplaced(name, factory, who)
+    require_known_options(given, options(factory), who)
+
+
+def refuse_misplaced(option: str, factory: Factory, who: str) -> None:
+    """Refuse an option that stands before the `*`."""
+    if option in misplaced_options(factory):
+        raise InvalidInput(f"{who} does not take {option!r}: {keyword_only([option])}")
+
+
+def _parameters(factory: Factory) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(factory).parameters.values())
+    except (ValueError, TypeError):
+        raise InvalidInput(
+            f"{shown(factory)} has no signature Class(problem, seed, *, option=default)"
+        ) from None
+
+
 def configure(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
     """Return all options of an algorithm: the defaults, with these settings applied."""
-    known = options(find(name))
-    require_known_options(settings, known, name)
+    factory = find(name)
+    require_options(settings, factory, name)
+    known = options(factory)
     return {
         key: option.parse(settings[key]) if key in settings else option.default
         for key, option in known.items()
@@ -163,8 +212,8 @@ def configure(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
 
 def checked_options(factory: Factory, chosen: Mapping[str, Any], who: str) -> dict[str, Any]:
     """Return options given in Python, their types checked as on the command line."""
+    require_options(chosen, factory, who)
     known = options(factory)
-    require_known_options(chosen, known, who)
     return {name: known[name].checked(value) for name, value in chosen.items()}
 
 
@@ -185,7 +234,7 @@ def build(algorithm: str | Factory, problem: Problem, seed: int, chosen: Mapping
         made = factory(problem, seed, **chosen)
     except (QdbenchError, OSError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # whatever a user's constructor does
         raise BrokenAlgorithm(
             f"{name_of(algorithm)} cannot be built: {type(error).__name__}: {error}; the constructor is "
             "Class(problem, seed, *, option=default)"

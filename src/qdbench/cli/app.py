@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import qdbench
+from qdbench.cli.run_options import whole_from
 from qdbench.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,12 +40,19 @@ SolutionsFile = Annotated[
     ),
 ]
 RandomCount = Annotated[
-    int | None, typer.Option("--random", metavar="N", help="Evaluate N random solutions.")
+    int | None,
+    typer.Option("--random", parser=whole_from(1), metavar="N", help="Evaluate N random solutions."),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Root seed of the random solutions and of the episodes.")]
+Seed = Annotated[
+    int,
+    typer.Option(
+        parser=whole_from(0), metavar="S", help="Root seed of the random solutions and of the episodes."
+    ),
+]
 EpisodeLength = Annotated[
     int | None,
     typer.Option(
+        parser=whole_from(1),
         metavar="T",
         help="Control steps per episode. The same as --task-set episode_length=T.",
         show_default="the task's; 1000 for the nine tasks",
@@ -69,7 +77,8 @@ TaskSettings = Annotated[
     ),
 ]
 Workers = Annotated[
-    int | None, typer.Option(metavar="W", help="Number of threads.", show_default="all cores")
+    int | None,
+    typer.Option(parser=whole_from(1), metavar="W", help="Number of threads.", show_default="all cores"),
 ]
 Results = Annotated[
     list[Path],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 @app.command()
 def reproduce(
     scale: Annotated[
-        Literal["smoke", "laptop", "paper"],
-        typer.Option(help="Size of the experiment: about 2 minutes, 2.5 hours, or many days on two cores."),
+        str,
+        typer.Option(
+            metavar="smoke|laptop|paper",
+            help="Size of the experiment: about 2 minutes, 2.5 hours, or many days on two cores.",
+        ),
     ] = "smoke",
     out: Annotated[
         Path | None,

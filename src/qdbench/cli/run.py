@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -166,17 +167,17 @@ def _tell_settings(found: list[AlgorithmVariant]) -> None:
             terminal.out.print(f"{label}: {given or 'no option set'}", soft_wrap=True)
 
 
-def seed_list(one: int | None, text: str | None) -> list[int]:
-    """Return the seeds that --seed or --seeds (0-9 or 0,3,5-7) means."""
-    if text is None:
+def seed_list(one: int | None, texts: Sequence[str] | None) -> list[int]:
+    """Return the seeds that --seed or all --seeds (0-9 or 0,3,5-7) mean."""
+    if not texts:
         return [one or 0]
     if one is not None:
         raise InvalidInput("give --seed or --seeds, not both")
     found: list[int] = []
-    for part in text.split(","):
+    for part in ",".join(texts).split(","):
         match = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", part.strip())
         if match is None or int(match[2] or match[1]) < int(match[1]):
-            raise InvalidInput(f"--seeds {text!r} is not a list of seeds; write 0-9 or 0,3,5-7")
+            raise InvalidInput(f"--seeds {part!r} is not a list of seeds; write 0-9 or 0,3,5-7")
         first, last = int(match[1]), int(match[2] or match[1])
         if last - first > 9999:
             raise InvalidInput(f"--seeds {part} means {last - first + 1} runs; give at most 10000")

@@ -2,10 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+def whole_from(low: int) -> Callable[[str], int]:
+    """Return what reads a whole number of an option."""
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = low - 1
+        if number < low:
+            raise typer.BadParameter(f"give a whole number of {low} or more, not {text!r}")
+        return number
+
+    return read
+
+
+def not_negative(text: str) -> float:
+    """Read a number of an option."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not number >= 0:  # NaN is not, either
+        raise typer.BadParameter(f"give a number of 0 or more, not {text!r}")
+    return number
+
 
 AlgorithmNames = Annotated[
     list[str] | None,
@@ -19,7 +47,7 @@ AlgorithmNames = Annotated[
 Jobs = Annotated[
     int,
     typer.Option(
-        min=1,
+        parser=whole_from(1),
         metavar="J",
         help="Number of runs at a time. Parallel runs share cores; do not compare their times.",
     ),
@@ -37,20 +65,22 @@ OnCluster = Annotated[
 CheckpointEvery = Annotated[
     float,
     typer.Option(
-        min=0, metavar="SECONDS", help="Least time between checkpoints; longer if writing one takes long."
+        parser=not_negative,
+        metavar="SECONDS",
+        help="Least time between checkpoints; longer if writing one takes long.",
     ),
 ]
 NCorrections = Annotated[
     int,
     typer.Option(
-        min=0,
+        parser=whole_from(0),
         metavar="K",
         help="Re-evaluate all elites at K points of the run, the last at its end. Re-evaluations count "
         "neither as evaluations nor as time.",
     ),
 ]
 NReevaluations = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Number of re-evaluations of each elite.")
+    int, typer.Option(parser=whole_from(1), metavar="N", help="Number of re-evaluations of each elite.")
 ]
 Elsewhere = Annotated[
     bool,
@@ -64,14 +94,17 @@ Elsewhere = Annotated[
 ChangedCode = Annotated[
     bool, typer.Option("--changed-code", help="Resume a run although its algorithm's code has changed.")
 ]
-OneSeed = Annotated[int | None, typer.Option(min=0, metavar="S", help="Seed of one run.", show_default="0")]
+OneSeed = Annotated[
+    int | None, typer.Option(parser=whole_from(0), metavar="S", help="Seed of one run.", show_default="0")
+]
 SeveralSeeds = Annotated[
-    str | None, typer.Option(metavar="0-9", help="Seeds of several runs: 0-9, or 0,3,5-7.")
+    list[str] | None,
+    typer.Option(metavar="0-9", help="Seeds of several runs: 0-9, or 0,3,5-7. May be repeated."),
 ]
 Evaluations = Annotated[
     int | None,
     typer.Option(
-        min=1,
+        parser=whole_from(1),
         metavar="N",
         help="End each run with the iteration that reaches N evaluations.",
         show_default="no limit; give this or --seconds",
@@ -80,7 +113,7 @@ Evaluations = Annotated[
 Seconds = Annotated[
     float | None,
     typer.Option(
-        min=0,
+        parser=not_negative,
         metavar="X",
         help="End each run with the iteration that reaches X seconds.",
         show_default="no limit",
@@ -89,6 +122,7 @@ Seconds = Annotated[
 BatchSize = Annotated[
     int | None,
     typer.Option(
+        parser=whole_from(1),
         metavar="B",
         help="Solutions per iteration. The same as --set batch_size=B.",
         show_default="the algorithm's; 256 for ours",
@@ -113,7 +147,7 @@ VariantName = Annotated[
 NewEvaluations = Annotated[
     int | None,
     typer.Option(
-        min=1,
+        parser=whole_from(1),
         metavar="N",
         help="End with the iteration that reaches N evaluations.",
         show_default="as started",
@@ -122,7 +156,7 @@ NewEvaluations = Annotated[
 NewSeconds = Annotated[
     float | None,
     typer.Option(
-        min=0,
+        parser=not_negative,
         metavar="X",
         help="End with the iteration that reaches X seconds.",
         show_default="as started",
@@ -131,7 +165,7 @@ NewSeconds = Annotated[
 NewCorrections = Annotated[
     int | None,
     typer.Option(
-        min=0,
+        parser=whole_from(0),
         metavar="K",
         help="Re-evaluate all elites at K points of the run.",
         show_default="as started",
@@ -140,7 +174,7 @@ NewCorrections = Annotated[
 NewReevaluations = Annotated[
     int | None,
     typer.Option(
-        min=1,
+        parser=whole_from(1),
         metavar="N",
         help="Number of re-evaluations of each elite. Needs --corrections.",
         show_default="50 with --corrections; else as started",

@@ -29,6 +29,7 @@ from qdbench.cli.app import (
     chosen_task,
     command_line,
 )
+from qdbench.cli.run_options import whole_from
 from qdbench.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -46,7 +47,10 @@ TaskOrRun = Annotated[
 SolutionIndex = Annotated[
     int | None,
     typer.Option(
-        min=0, metavar="I", help="For a task: row of the solution, from 0.", show_default="the fittest"
+        parser=whole_from(0),
+        metavar="I",
+        help="For a task: row of the solution, from 0.",
+        show_default="the fittest",
     ),
 ]
 EliteChoice = Annotated[
@@ -202,6 +206,7 @@ def rollout(
             raise InvalidInput("for a run, only --elite, --cell, --trust and --out are allowed")
         robot_task, episode, what = _elite_episode(Path(task_or_run), elite, cell, trust)
     else:
+        _refuse_missing_run(task_or_run)
         if elite is not None or cell is not None:
             raise InvalidInput(f"--elite and --cell need a run folder, but {task_or_run!r} is not a folder")
         task = chosen_task(task_or_run, episode_length, reset_noise, task_settings)
@@ -216,6 +221,14 @@ def rollout(
     terminal.out.print(f"{robot_task.name}, {what}: {episode.steps} steps, {end}", soft_wrap=True)
     terminal.out.print(f"descriptor ({descriptor})")
     terminal.out.print(f"Written: {out}")
+
+
+def _refuse_missing_run(text: str) -> None:
+    """Say so when a path leads to no folder: no task has a path as its name."""
+    path = Path(text)
+    if len(path.parts) > 1 and ":" not in path.name:
+        what = f"{text!r} is a file" if path.exists() else f"there is no run folder {text!r}"
+        raise InvalidInput(f"{what}; give the folder of a run, such as results/TASK/ALGORITHM/seed-0")
 
 
 def _elite_episode(

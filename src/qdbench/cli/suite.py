@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -39,10 +39,11 @@ ReferencesFolder = Annotated[
     ),
 ]
 ScaleName = Annotated[
-    Literal["quick", "standard", "paper"],
+    str,
     typer.Option(
+        metavar="quick|standard|paper",
         help="Size of the experiment, for one algorithm on two cores: about ten minutes, two to three "
-        "hours, or many weeks."
+        "hours, or many weeks.",
     ),
 ]
 
@@ -67,10 +68,10 @@ def suite(
         ),
     ] = None,
     seeds: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="0-4",
-            help="Seeds: report 0-4 or 0-9; tune on seeds from 100 up.",
+            help="Seeds: report 0-4 or 0-9; tune on seeds from 100 up. May be repeated.",
             show_default="those of the scale: 0-4, for paper 0-9",
         ),
     ] = None,
@@ -106,7 +107,7 @@ def suite(
         for one in variants(names, read_settings(settings or []), name)
     ]
     chosen = [task.strip() for words in tasks or () for task in words.split(",") if task.strip()]
-    numbers = None if seeds is None else seed_list(None, seeds)
+    numbers = seed_list(None, seeds) if seeds else None
     plan = suite_plan(entrants, scale, chosen, numbers, out, references)
 
     def say(sentence: str) -> None:

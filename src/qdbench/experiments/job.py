@@ -70,8 +70,6 @@ def check_job(job: Job, settings: Settings) -> RunRecord | None:
     """Return the record of the run in a job's folder, if there is one and this job may continue it."""
     plan, target, folder = job.plan, job.target, RunFolder(job.path)
     record = folder.read_record()
-    if target.corrections.points:
-        require_continuable(folder, plan, target.corrections.reevaluations)
     if record is None:
         if folder.corrected_path.exists():
             raise InvalidInput(
@@ -89,6 +87,8 @@ def check_job(job: Job, settings: Settings) -> RunRecord | None:
         raise InvalidInput(
             f"{folder.path} holds another run ({'; '.join(others)}); give --name to use another folder"
         )
+    if target.corrections.points:
+        require_continuable(folder, plan, target.corrections.reevaluations)
     if is_done(record, job):
         return record
     if target.evaluations is not None and record.totals.previous_evaluations >= target.evaluations:

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from qdbench.errors import InvalidInput, QdbenchError
 from qdbench.experiments.interrupt import Interrupt, signals_held_back, signals_let_through
-from qdbench.experiments.job import Job, Outcome, Settings
+from qdbench.experiments.job import ELSEWHERE, Job, Outcome, Settings, check_job, is_done
 from qdbench.experiments.loop import RunProgress
 from qdbench.experiments.one_run import execute
 from qdbench.experiments.plan import plan_from
@@ -79,7 +79,23 @@ def in_this_process(
         else:
             outcome = not_begun(job)
         outcomes.append(outcome)
-    return outcomes
+    return settled(jobs, outcomes, settings)
+
+
+def settled(jobs: Sequence[Job], outcomes: Sequence[Outcome], settings: Settings) -> list[Outcome]:
+    """Return the outcomes, now that all is done: what another process was making may be finished, too."""
+    return [
+        _looked_at_again(job, outcome, settings) if outcome.status == ELSEWHERE else outcome
+        for job, outcome in zip(jobs, outcomes, strict=True)
+    ]
+
+
+def _looked_at_again(job: Job, outcome: Outcome, settings: Settings) -> Outcome:
+    with suppress(QdbenchError, OSError):  # then it is as it was
+        record = check_job(job, settings)
+        if record is not None and is_done(record, job):
+            return Outcome("skipped", job.path, record.totals)
+    return outcome
 
 
 def not_begun(job: Job) -> Outcome:
@@ -124,7 +140,8 @@ class InProcesses:
                     del running[connection]
                     process.join()
                     connection.close()
-        return [outcomes.get(i) or not_begun(job) for i, job in enumerate(jobs)]
+        ends = [outcomes.get(i) or not_begun(job) for i, job in enumerate(jobs)]
+        return settled(jobs, ends, settings)
 
 
 def start(recipe: Recipe, settings: Settings) -> tuple[Connection, BaseProcess]:

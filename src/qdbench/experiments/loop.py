@@ -15,14 +15,14 @@ from qdbench.algorithms.state import flatten
 from qdbench.archives.archive import Archive
 from qdbench.archives.evaluated import Evaluated
 from qdbench.archives.geometry import Geometry, Grid
-from qdbench.checks import usable
-from qdbench.errors import BrokenAlgorithm, DamagedFile
+from qdbench.checks import checked_solutions, usable
+from qdbench.errors import BrokenAlgorithm, DamagedFile, InvalidInput
 from qdbench.experiments.correcting import Corrector
 from qdbench.experiments.evaluators import Evaluator, interruptible, where_of
 from qdbench.experiments.interrupt import Interrupt, Interrupted
 from qdbench.experiments.plan import Plan
 from qdbench.experiments.steps_made import StepsMade
-from qdbench.experiments.true_elites import require_true_elites
+from qdbench.experiments.true_elites import broken_rule, require_true_elites
 from qdbench.metrics.lives import lived
 from qdbench.metrics.scores import Scores, fittest, scores
 from qdbench.policy import Parameters
@@ -251,8 +251,12 @@ class Loop:
             interrupt.check()  # where a signal must not be raised
             listener(self._progress(in_flight=done))
 
-        with interruptible(self._evaluate, interrupt):
-            found = self._evaluate(solutions, seeds, progress=progress)
+        try:
+            with interruptible(self._evaluate, interrupt):
+                found = self._evaluate(solutions, seeds, progress=progress)
+        except InvalidInput:
+            self._require_usable(solutions)
+            raise
         valid = found.valid & usable(found.fitness, found.descriptors)
         fitness = np.where(valid, found.fitness, np.nan)
         descriptors = np.where(valid[:, None], found.descriptors, np.nan)
@@ -323,4 +327,12 @@ class Loop:
     def _require_solutions(self, solutions: Parameters) -> None:
         if not isinstance(solutions, np.ndarray) or solutions.ndim != 2 or not len(solutions):
             shape = getattr(solutions, "shape", type(solutions).__name__)
-            raise BrokenAlgorithm(f"{self.plan.algorithm} asked for {shape} instead of (n, parameters)")
+            raise broken_rule(self.plan.algorithm, f"asked for {shape} instead of (n, parameters)")
+
+    def _require_usable(self, solutions: Parameters) -> None:
+        """Say so when it is the solutions that could not be evaluated."""
+        task = self.plan.task
+        try:
+            checked_solutions(task.name, solutions, task.n_parameters)
+        except InvalidInput as error:
+            raise broken_rule(self.plan.algorithm, f"asked for what cannot be evaluated: {error}") from error

@@ -17,6 +17,7 @@ from qdbench.experiments.iterations import OnIteration, also_telling
 from qdbench.experiments.job import ELSEWHERE, Job, Settings, StartedElsewhere, check_job
 from qdbench.experiments.loop import RunProgress
 from qdbench.experiments.one_run import execute
+from qdbench.experiments.places import require_places
 from qdbench.experiments.plan import plan_for, plan_from
 from qdbench.store.loading import StoredRun, load
 from qdbench.store.locks import in_use
@@ -26,7 +27,7 @@ from qdbench.tasks.registry import make
 
 
 def check_jobs(jobs: Sequence[Job], settings: Settings) -> None:
-    """Refuse, before any work is done, options that an algorithm rejects and folders with other runs."""
+    """Refuse, before any work is done, options that an algorithm rejects and folders that cannot be used."""
     plans = [job.plan for job in jobs]
     for plan in {(plan.task.name, plan.algorithm, repr(plan.options)): plan for plan in plans}.values():
         plan.check()
@@ -36,6 +37,7 @@ def check_jobs(jobs: Sequence[Job], settings: Settings) -> None:
         except StartedElsewhere:
             if not in_use(job.path):  # else another process sees to it
                 raise
+    require_places(jobs)
 
 
 def recorded_job(
@@ -58,10 +60,12 @@ def target_of(
 ) -> Target:
     """Return when a run ends and what is corrected, or say what is missing."""
     if evaluations is None and seconds is None:
-        raise InvalidInput("a run needs an end: give evaluations or seconds")
+        raise InvalidInput("a run needs an end: give evaluations (--evaluations N) or seconds (--seconds X)")
     plan = CorrectionPlan(corrections, reevaluations)
     if plan.points and evaluations is None:
-        raise InvalidInput("corrections are evenly spaced in evaluations: give evaluations too")
+        raise InvalidInput(
+            "corrections are evenly spaced in evaluations: give evaluations (--evaluations N) too"
+        )
     return Target(evaluations, seconds, plan)
 
 
@@ -108,6 +112,7 @@ def run(
     plan = plan_for(found, source, algorithm, chosen, seed=seed, name=name)
     job = Job(plan, plan.folder(folder), target)
     plan.check()
+    require_places([job])
     interrupt = Interrupt()
     with evaluators_on(on, workers=workers, elsewhere=elsewhere) as usual, interrupt.listening():
         settings = Settings(evaluators=evaluators or usual, elsewhere=elsewhere, changed_code=changed_code)

@@ -86,4 +86,9 @@ def _means(stored: NDArray[np.float64], samples: NDArray[np.float64], used: NDAr
 
 def _require(algorithm: str, kept: bool, broken: str) -> None:
     if not kept:
-        raise BrokenAlgorithm(f"{algorithm} hands over {broken}")
+        raise broken_rule(algorithm, f"hands over {broken}")
+
+
+def broken_rule(algorithm: str, what: str) -> BrokenAlgorithm:
+    """Return the error of a run whose algorithm breaks the contract, with the command that says more."""
+    return BrokenAlgorithm(f"{algorithm} {what}; `qdbench check {algorithm}` finds such mistakes in a moment")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from qdbench.algorithms.registry import configure, find, options
+from qdbench.algorithms.registry import configure, find, options, refuse_misplaced
 from qdbench.errors import InvalidInput, UnknownName
 
 
@@ -79,5 +79,7 @@ def _require_taker(setting: Setting, known: dict[str, dict[str, Any]]) -> None:
     asked = {setting.algorithm: known[setting.algorithm]} if setting.algorithm else known
     everything = {option for own in asked.values() for option in own}
     if setting.option not in everything:
+        for who in asked:
+            refuse_misplaced(setting.option, find(who), who)
         takes = "; ".join(f"{who} takes {', '.join(own) or 'none'}" for who, own in asked.items())
         raise UnknownName("option", setting.option, everything, takes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,13 +28,14 @@ from qdbench.checks import (
 from qdbench.errors import InvalidInput
 from qdbench.experiments.iterations import OnIteration
 from qdbench.experiments.job import Job, Settings
+from qdbench.experiments.places import records_in
 from qdbench.experiments.plan import Plan
 from qdbench.experiments.runs import check_jobs
 from qdbench.experiments.where import settings_on
 from qdbench.paper.durations import expected_seconds, in_words
 from qdbench.paper.references import usable_references
 from qdbench.paper.reproduce import RUNS, CarryOut, Say, all_finished, make_all
-from qdbench.paper.suite_scales import SuiteScale, seeds_kind, suite_scale, suite_tasks
+from qdbench.paper.suite_scales import REPORTED_SEEDS, SuiteScale, seeds_kind, suite_scale, suite_tasks
 from qdbench.reports.first_screen import First
 from qdbench.reports.page import film_page, write_page
 from qdbench.reports.style import require_matplotlib, save_figure
@@ -83,11 +84,13 @@ class SuitePlan:
         parts = [f"qdbench suite, {self.scale.label}"]
         if len(self.tasks) < len(self.scale.tasks):
             parts.append(f"only {len(self.tasks)} of {len(self.scale.tasks)} tasks")
-        kind, seeds = seeds_kind(self.seeds, self.scale), seeds_text(self.seeds)
+        kind, seeds, usual = seeds_kind(self.seeds, self.scale), _named(self.seeds), range(self.scale.n_seeds)
         if kind == "tuning":
-            parts.append(f"tuning with seeds {seeds}: not a result to report")
+            parts.append(f"tuning with {seeds}: not a result to report")
+        elif kind == "some" and set(self.seeds) > set(usual):
+            parts.append(f"{seeds}, a result has {seeds_text(usual)} or 0-{REPORTED_SEEDS - 1}")
         elif kind == "some":
-            parts.append(f"only seeds {seeds}, a result has 0-{self.scale.n_seeds - 1}")
+            parts.append(f"only {seeds}, a result has {seeds_text(usual)}")
         return "; ".join(parts)
 
     def jobs(self) -> list[Job]:
@@ -98,6 +101,26 @@ class SuitePlan:
             for seed in self.seeds
             for entrant in self.entrants
         ]
+
+    def left_out(self) -> list[str]:
+        """Say which finished runs of these algorithms in the folder are of other seeds: they are not used."""
+        reported = self.seeds[0] < REPORTED_SEEDS
+        others = {
+            seed
+            for variant in {job.path.parent for job in self.jobs()}
+            for seed, record in records_in(variant).items()
+            if record.status == "finished" and (seed < REPORTED_SEEDS) == reported
+        } - {*self.seeds}
+        if not others:
+            return []
+        return [
+            f"{self.folder / RUNS} also has finished runs of {_named(others)}; these results leave them out. "
+            f"Give --seeds {seeds_text({*others, *self.seeds})} for results of all."
+        ]
+
+
+def _named(seeds: Collection[int]) -> str:
+    return f"seed{'s' * (len(seeds) > 1)} {seeds_text(seeds)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +267,8 @@ def make_suite_runs(plan: SuitePlan, settings: Settings, say: Say, carry_out: Ca
     jobs = plan.jobs()
     check_jobs(jobs, settings)  # before episodes are timed
     workers = settings.evaluators.workers * settings.jobs
-    say(f"{plan.label}: {len(jobs)} runs of {', '.join(one.label for one in plan.entrants)}")
+    labels = ", ".join(one.label for one in plan.entrants)
+    say(f"{plan.label}: {len(jobs)} run{'s' * (len(jobs) > 1)} of {labels}")
     each = expected_seconds(plan.scale, jobs, settings, plan.references.found)
     total = sum(each.values())
     if total:
@@ -257,6 +281,8 @@ def make_suite_runs(plan: SuitePlan, settings: Settings, say: Say, carry_out: Ca
     carry_out(jobs, settings)
     if total:
         say(f"The runs took {in_words(time.perf_counter() - start)}; {in_words(total)} were announced.")
+    for sentence in plan.left_out():
+        say(sentence)
     return all_finished(jobs, say)
 
 
@@ -309,4 +335,4 @@ def suite_notes(plan: SuitePlan, joined: Referenced) -> list[str]:
         f"{', '.join(tasks)}: {sentence.replace(' of TASK', '').replace('TASK', tasks[0])}"
         for sentence, tasks in found.items()
     ]
-    return [*notes, *plan.references.problems]
+    return [*notes, *plan.left_out(), *plan.references.problems]

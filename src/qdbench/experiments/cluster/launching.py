@@ -21,7 +21,7 @@ from qdbench.experiments.cluster.nodes import About, Node, alive_nodes, in_short
 from qdbench.experiments.environment import blas_threads
 from qdbench.experiments.interrupt import Interrupt
 from qdbench.experiments.job import ELSEWHERE, Job, Outcome, Settings, check_job, is_done
-from qdbench.experiments.launchers import JobListener, Recipe, not_begun
+from qdbench.experiments.launchers import JobListener, Recipe, not_begun, settled
 from qdbench.experiments.one_run import failure
 from qdbench.store.copying import Inbox, Piece, all_pieces
 from qdbench.store.folder import RunFolder
@@ -92,7 +92,8 @@ class OnEveryNode:
                 ray.kill(one.actor)
                 one.lock.close()
             self._running = []
-        return [self._outcomes.get(i) or not_begun(job) for i, job in enumerate(jobs)]
+        ends = [self._outcomes.get(i) or not_begun(job) for i, job in enumerate(jobs)]
+        return settled(jobs, ends, self._settings)
 
     # Where runs go
 
