@@ -252,7 +252,7 @@ BAD_INPUT = {
     "may need 31.3 GB, more than memory_gb=4; give a depth of at most 4, or memory_gb=32": [
         "run", "humanoid_omni", "--algorithm", "deep_grid", "--evaluations", "9",
     ],
-    "'--episode-length': give a whole number": ["run", "ant_omni", "--episode-length", "0", "--evaluations", "9"],
+    "'--episode-length': give a whole": ["run", "ant_omni", "--episode-length", "0", "--evaluations", "9"],
     "cannot name a folder": ["run", "ant_omni", "--name", "../up", "--evaluations", "9"],
     "cannot load the algorithm 'no.where:X'": [
         "run", "ant_omni", "--algorithm", "no.where:X", "--evaluations", "9",
