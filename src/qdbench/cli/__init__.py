@@ -6,6 +6,7 @@ Heavy imports are inside the commands, so that `--help` and `tasks` are fast.
 from __future__ import annotations
 
 import sys
+from inspect import getdoc
 
 import typer
 from typer.models import CommandInfo
@@ -54,6 +55,8 @@ def _sort_commands() -> None:
     order = list(panels)
     for command in app.registered_commands:
         command.rich_help_panel = panels[_name(command)]
+        paragraphs = (getdoc(command.callback) or "").split("\n\n")
+        command.help = "\n\n".join(" ".join(one.split()) for one in paragraphs)  # wrapped by the terminal
     for group in app.registered_groups:
         group.rich_help_panel = panels["references"]
     app.registered_commands.sort(key=lambda command: order.index(_name(command)))

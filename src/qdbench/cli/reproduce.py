@@ -24,8 +24,8 @@ def reproduce(
     scale: Annotated[
         str,
         typer.Option(
-            metavar="smoke|laptop|paper",
-            help="Size of the experiment: about 2 minutes, 2.5 hours, or many days on two cores.",
+            metavar="SCALE",
+            help="smoke, laptop or paper: about 2 minutes, 2.5 hours, or many days on two cores.",
         ),
     ] = "smoke",
     out: Annotated[

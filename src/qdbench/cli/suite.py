@@ -41,8 +41,8 @@ ReferencesFolder = Annotated[
 ScaleName = Annotated[
     str,
     typer.Option(
-        metavar="quick|standard|paper",
-        help="Size of the experiment, for one algorithm on two cores: about ten minutes, two to three "
+        metavar="SCALE",
+        help="quick, standard or paper: for one algorithm on two cores about ten minutes, two to three "
         "hours, or many weeks.",
     ),
 ]
@@ -80,7 +80,7 @@ def suite(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Write everything into this folder.", show_default="results/suite-SCALE"
+            metavar="DIR", help="Write everything into this folder.", show_default="suite-SCALE in results"
         ),
     ] = None,
     references: ReferencesFolder = None,
