@@ -38,7 +38,7 @@ SHOWN = (
     "coverage", "qd_score", "max_fitness", "corrected_coverage", "corrected_qd_score",
     "corrected_max_fitness", "coverage_loss", "qd_score_loss", "return_rate", "displacement",
 )  # fmt: skip
-NO_TIMES = "the runs were made on several machines"
+NO_TIMES = "other work ran beside these runs"
 
 
 def replications(runs: Path, kept: Path | None = None) -> Replications:

@@ -414,6 +414,11 @@ def test_the_paper_s_experiment_goes_on_from_the_reference_results(
     assert "another task or size: evaluations 97, here 96" in capsys.readouterr().err
 
 
+def test_the_docs_show_the_paper_s_experiment_as_it_is(tmp_path: Path) -> None:
+    found = paper_experiment.replications(tmp_path, ROOT / "studies/data/paper_experiment")
+    assert paper_experiment.as_tables(found) in (ROOT / "docs/reproduction.md").read_text()
+
+
 def test_shipped_results_are_read_like_kept_ones() -> None:
     known = kept.shipped("ant_omni")
     file = json.loads((SHIPPED / "standard-v1/ant_omni/map_elites.json").read_text())
