@@ -18,7 +18,7 @@ from qdbench import load
 from qdbench.analysis import table_files
 from qdbench.analysis.compare import Comparison, compare
 from qdbench.analysis.paper_table import ESCAPED, latex
-from qdbench.analysis.tables import by_algorithm, headline, in_brief
+from qdbench.analysis.tables import by_algorithm, headline, in_brief, what_is_needed
 from qdbench.cli import main, terminal
 from qdbench.metrics.metric import METRICS
 from toy_runs import ALGORITHMS, BOUNDS, TASKS, edited, entries, make, make_all, toy
@@ -222,6 +222,15 @@ def test_a_wide_table_has_a_narrow_form(comparison: Comparison, monkeypatch: pyt
         terminal.out.print(terminal.filled(narrow.columns, narrow.rows))
     words = {word for row in narrow.rows for cell in row for word in cell.split()}
     assert words <= set(printed.get().split())
+
+
+def test_labels_that_look_like_references_change_no_need(results: Path) -> None:
+    """With both sides fixed no number of seeds would ever be enough."""
+    plain = what_is_needed(compare(results, tasks="toy_a").pairs)
+    labels = {name: f"{name} (reference)" for name in ALGORITHMS}
+    assert what_is_needed(compare(results, tasks="toy_a", labels=labels).pairs) == plain
+    one = compare(results, tasks="toy_a", labels={"map_elites": "map_elites (reference)"}).pairs
+    assert what_is_needed(one)[1] == "of your own"
 
 
 def test_only_what_matters_is_printed(comparison: Comparison, results: Path) -> None:

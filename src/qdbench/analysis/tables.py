@@ -74,10 +74,12 @@ class Table:
 
 def in_brief(comparison: Comparison) -> Comparison:
     """Return a comparison without the metrics that nobody asked for and that only describe."""
-    known = {e.metric for task in comparison.tasks for e in task.entries if e.estimate.n}
-    wanted = {one.name for one in METRICS.values() if one.role == "tested"} | {*HEADLINE, *DESCRIBING} & known
     if comparison.metrics:
         return comparison
+    known = {e.metric for task in comparison.tasks for e in task.entries if e.estimate.n}
+    wanted = {one.name for one in METRICS.values() if one.role == "tested"} | (
+        {*HEADLINE, *DESCRIBING} & known
+    )
     tasks = (
         replace(task, entries=tuple(entry for entry in task.entries if entry.metric in wanted))
         for task in comparison.tasks
@@ -321,9 +323,11 @@ def sizes_of(pair: Pair | AggregatePair) -> list[tuple[int, int]]:
 
 def what_is_needed(pairs: Sequence[Pair | AggregatePair]) -> tuple[int, str]:
     """Return how many replications could make a test significant, and of which algorithms."""
-    tests = [
-        [(a * pair.a.endswith(MARK), b * pair.b.endswith(MARK)) for a, b in sizes_of(pair)] for pair in pairs
-    ]
+    tests = []
+    for pair in pairs:
+        a_fixed, b_fixed = (label.endswith(MARK) for label in (pair.a, pair.b))
+        one_fixed = a_fixed != b_fixed  # of two, none is: a label of the user's may end like that, too
+        tests.append([(a * (a_fixed and one_fixed), b * (b_fixed and one_fixed)) for a, b in sizes_of(pair)])
     fixed = any(size for test in tests for both in test for size in both)
     return seeds_needed(tests), "of your own" if fixed else "of each algorithm"
 
